@@ -1,0 +1,1 @@
+"""What is promised: OpenAPI documents, vendor profiles and our own JSON Schemas. Data, no code."""
