@@ -1,0 +1,1 @@
+"""What a target promises: OpenAPI documents and vendor profiles, compiled into validators."""

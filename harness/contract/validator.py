@@ -1,0 +1,73 @@
+"""
+Schemas compiled twice: jsonschema-rs answers yes or no quickly, jsonschema names the defect when the answer is no.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+__all__ = ["Problem", "Validator", "pointer_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """
+    One place where an instance breaks its schema.
+
+    Attributes:
+        pointer: JSON pointer into the instance; empty for the whole.
+        keyword: the schema keyword that failed, for instance `required`.
+        message: what is wrong there, in words.
+    """
+
+    pointer: str
+    keyword: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '(the whole)'}: {self.message}"
+
+
+class Validator:
+    """One schema of a document, with the document's components beside it."""
+
+    def __init__(self, schema: Any, components: dict[str, Any] | None = None) -> None:
+        root = {"allOf": [schema], "components": components or {}}
+        self._gate = jsonschema_rs.Draft202012Validator(root, validate_formats=False)
+        self._diagnosis = Draft202012Validator(root)
+
+    def accepts(self, instance: Any) -> bool:
+        """Whether the instance is valid."""
+        return bool(self._gate.is_valid(instance))
+
+    def problems(self, instance: Any) -> list[Problem]:
+        """Every defect, the deepest reason of each; empty when valid."""
+        if self.accepts(instance):
+            return []
+        found = [_problem(error) for error in self._diagnosis.iter_errors(instance)]
+        # The two validators differ on a few exotic values (lone surrogates, 1e400): then there is no detail to give.
+        return found or [Problem("", "schema", "refused by jsonschema-rs, accepted by jsonschema")]
+
+
+def pointer_of(path: Any) -> str:
+    """A sequence of keys and indexes as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _problem(error: ValidationError) -> Problem:
+    """Descend into a union as far as one branch is clearly meant: the one that gets deepest into the instance."""
+    while error.context:
+        deepest = max(len(candidate.absolute_path) for candidate in error.context)
+        closest = [candidate for candidate in error.context if len(candidate.absolute_path) == deepest]
+        if deepest == len(error.absolute_path) and len(error.context) > 1 and error.validator in ("anyOf", "oneOf"):
+            wanted = " or ".join(dict.fromkeys(_short(candidate) for candidate in closest))
+            return Problem(pointer_of(error.absolute_path), str(error.validator), wanted)
+        error = closest[0]
+    return Problem(pointer_of(error.absolute_path), str(error.validator), _short(error))
+
+
+def _short(error: ValidationError) -> str:
+    return error.message if len(error.message) <= 160 else error.message[:157] + "..."

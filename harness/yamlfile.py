@@ -1,0 +1,113 @@
+"""Reads YAML as a person means it: no duplicate keys, and every complaint carries its line and column."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from streamgauge.errors import StreamgaugeError, UsageError
+
+__all__ = ["Located", "load_yaml"]
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader that refuses a key given twice (PyYAML keeps the last one in silence)."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: dict[Any, yaml.Mark] = {}
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable) and key in seen and key != "<<":
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {key!r} is given twice (first in line {seen[key].line + 1})",
+                    problem_mark=key_node.start_mark,
+                )
+            if isinstance(key, Hashable):
+                seen[key] = key_node.start_mark
+        return super().construct_mapping(node, deep=deep)
+
+
+# Dates stay text: JSON knows none, and a baseline's expiry is compared by our own reader.
+_StrictLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class Located:
+    """
+    A YAML file's data together with the place of each node.
+
+    Attributes:
+        data: plain Python values.
+        name: what error messages call the file.
+    """
+
+    def __init__(self, data: Any, root: yaml.Node | None, name: str) -> None:
+        self.data = data
+        self.name = name
+        self._root = root
+
+    def where(self, path: Iterable[str | int]) -> str:
+        """`file:line:column` of the node at `path`, or of its nearest ancestor that exists."""
+        node = self._root
+        mark = node.start_mark if node is not None else None
+        for step in path:
+            child, place = _child(node, step)
+            if child is None:
+                break
+            node, mark = child, place
+        return f"{self.name}:{mark.line + 1}:{mark.column + 1}" if mark else self.name
+
+
+def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node | None, yaml.Mark | None]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return value, key.start_mark
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        item: yaml.Node = node.value[step]
+        return item, item.start_mark
+    return None, None
+
+
+def load_yaml(
+    source: Path | str | bytes, *, name: str = "", error: type[StreamgaugeError] = UsageError
+) -> Located:
+    """
+    Read one YAML (or JSON) document.
+
+    Args:
+        source: a path to read, or the text itself.
+        name: what messages call the text; the path when one is given.
+        error: the exception to raise, a class of :mod:`streamgauge.errors`.
+
+    Raises:
+        StreamgaugeError: of class `error`, when the file cannot be read, is not YAML, or gives a key twice.
+    """
+    if isinstance(source, Path):
+        name = name or str(source)
+        try:
+            source = source.read_bytes()
+        except OSError as problem:
+            raise error(f"cannot be read: {problem.strerror or problem}", where=name) from None
+    try:
+        loader = _StrictLoader(source)
+        try:
+            root = loader.get_single_node()
+            data = None if root is None else loader.construct_document(root)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+        raise error(f"not YAML that can be used: {problem.problem or problem.context}", where=where) from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(f"not YAML that can be used: {_first_line(problem)}", where=name) from None
+    return Located(data, root, name)
+
+
+def _first_line(problem: BaseException) -> str:
+    lines: Sequence[str] = str(problem).splitlines()
+    return lines[0] if lines else type(problem).__name__
