@@ -1,0 +1,127 @@
+"""The target: one endpoint under test, and how a request to it is addressed and signed."""
+
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import streamgauge
+from streamgauge.contract.contract import Contract, Operation
+from streamgauge.errors import ConfigError
+from streamgauge.redaction import Redactor
+from streamgauge.wire.exchange import Credential
+
+__all__ = ["Target", "join_url"]
+
+WRONG_KEY = "streamgauge-wrong-key-0000"
+"""What is sent as the made-up key."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """
+    One endpoint under test.
+
+    Attributes:
+        name: what findings call it.
+        base_url: the prefix before an operation's path.
+        contract: what it promises.
+        model: id of the model to ask for; empty until the preflight has found the only one.
+        key: the API key; None when the endpoint wants none. Never printed: it is kept out of `repr`.
+        headers: further header fields to send.
+        paths: operation name → path that replaces the document's.
+        ca_file: PEM file of certificates to trust instead of the system's.
+        insecure: whether TLS certificates go unverified.
+    """
+
+    name: str
+    base_url: str
+    contract: Contract
+    model: str = ""
+    key: str | None = field(default=None, repr=False)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    paths: dict[str, str] = field(default_factory=dict)
+    ca_file: str | None = None
+    insecure: bool = False
+
+    def url(self, operation: Operation) -> str:
+        """Where the operation's requests go."""
+        return join_url(self.base_url, self.paths.get(operation.name, operation.path))
+
+    @property
+    def models_url(self) -> str:
+        """Where the endpoint lists its models: beside its operations, under the first `/v1` there is."""
+        url = self.url(self.contract.operations[0])
+        prefix, found, _ = url.partition("/v1/")
+        return f"{prefix}/v1/models" if found else join_url(self.base_url, "/v1/models")
+
+    @property
+    def redactor(self) -> Redactor:
+        """Hides the key and the values of the user's own headers that look like credentials."""
+        secrets = [value for name, value in self.headers.items() if is_secret_header(name)]
+        return Redactor([*([self.key] if self.key else []), *secrets])
+
+    def request_headers(self, credential: Credential) -> dict[str, str]:
+        """The header fields of a JSON request, signed as `credential` says."""
+        profile = self.contract.profile
+        headers = {
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+            "user-agent": f"streamgauge/{streamgauge.__version__}",
+            **profile.headers,
+            **self.headers,
+        }
+        key = {Credential.VALID: self.key, Credential.WRONG: WRONG_KEY}.get(credential)
+        if key is not None:
+            headers[profile.auth.header] = profile.auth.value(key)
+        return headers
+
+    @property
+    def credential(self) -> Credential:
+        """The credential that a right request carries."""
+        return Credential.VALID if self.key else Credential.UNCONFIGURED
+
+    def tls(self) -> ssl.SSLContext:
+        """
+        The TLS settings.
+
+        Raises:
+            ConfigError: the CA file cannot be used.
+        """
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except (OSError, ssl.SSLError) as problem:
+            raise ConfigError(f"cannot be used as CA file: {problem}", where=self.ca_file or "") from None
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name carries a credential."""
+    return any(part in name.lower() for part in ("auth", "key", "token", "secret", "cookie"))
+
+
+def join_url(base: str, path: str) -> str:
+    """
+    A base URL and an operation's path as one URL.
+
+    The longest overlap, in whole segments, of the base's end and the path's start is removed once, so that a base
+    which already ends in `/v1` is understood.
+
+    Raises:
+        ConfigError: the base is no http or https URL.
+    """
+    parts = urlsplit(base)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError("not an http or https URL", where=base, hint="For instance: --base-url http://127.0.0.1:8000")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ConfigError(
+            "a base URL takes no user, query or fragment",
+            where=f"{parts.scheme}://{parts.hostname}",
+            hint="Give a key by the environment variable STREAMGAUGE_API_KEY or by --api-key-file.",
+        )
+    have = [segment for segment in parts.path.split("/") if segment]
+    want = [segment for segment in path.split("/") if segment]
+    overlap = next((n for n in range(min(len(have), len(want)), 0, -1) if have[-n:] == want[:n]), 0)
+    return f"{parts.scheme}://{parts.netloc}/" + "/".join(have + want[overlap:])

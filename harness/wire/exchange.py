@@ -1,0 +1,197 @@
+"""
+The exchange: one request and everything that came back, secrets already removed.
+
+Raw bytes and read times are the only facts kept; status, headers, body, events and JSON are computed from them, so a
+stored exchange is judged exactly as a fresh one.
+"""
+
+import enum
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from streamgauge.wire.http import HttpResponse, Read, decode_response
+from streamgauge.wire.json import JsonText, read_json
+from streamgauge.wire.sse import DONE, Event, SseReader
+
+__all__ = ["Chunk", "Credential", "Ending", "Exchange", "SentRequest", "Stream"]
+
+
+class Ending(enum.StrEnum):
+    """How the transfer ended, as the client saw it."""
+
+    COMPLETE = "complete"
+    """The message ended as its framing announced."""
+
+    CLOSED = "closed"
+    """The server closed the connection before the message's end."""
+
+    RESET = "reset"
+    REFUSED = "refused"
+    DNS = "dns"
+    TLS = "tls"
+    MALFORMED_HTTP = "malformed-http"
+    TIMEOUT_CONNECT = "timeout-connect"
+    TIMEOUT_IDLE = "timeout-idle"
+    """No byte arrived for the idle limit."""
+
+    TIMEOUT_TOTAL = "timeout-total"
+
+
+class Credential(enum.StrEnum):
+    """The form in which the key was sent."""
+
+    VALID = "valid"
+    """As the profile says."""
+
+    NONE = "none"
+    WRONG = "wrong"
+    """A made-up key in the profile's form."""
+
+    UNCONFIGURED = "unconfigured"
+    """The target has no key, so none was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """What was sent, with the secrets replaced by filler."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    credential: Credential
+
+    @property
+    def json(self) -> Any:
+        """The body's JSON value; None when it is no JSON."""
+        text = read_json(self.body)
+        return text.value if text.valid else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One dispatched event of a stream together with its payload's JSON."""
+
+    event: Event
+    json: JsonText
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The payload; an empty mapping when it is no JSON object."""
+        return self.json.value if isinstance(self.json.value, dict) else {}
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the payload reports an error in the middle of the stream."""
+        return self.object.get("error") is not None
+
+    @property
+    def choices(self) -> list[dict[str, Any]]:
+        """The payload's choices that are objects."""
+        choices = self.object.get("choices")
+        return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A body read as server-sent events."""
+
+    events: list[Event]
+    """All events, those that a browser would not dispatch included."""
+
+    reader: SseReader
+
+    @cached_property
+    def dispatched(self) -> list[Event]:
+        """The events that carry data."""
+        return [event for event in self.events if event.dispatched]
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The events that carry data and are not `[DONE]`."""
+        return [Chunk(event, read_json(event.data)) for event in self.dispatched if event.data != DONE]
+
+    @cached_property
+    def done(self) -> list[Event]:
+        """The `[DONE]` events; one in a right stream."""
+        return [event for event in self.dispatched if event.data == DONE]
+
+    @property
+    def error(self) -> Chunk | None:
+        """The first chunk that reports an error, if any."""
+        return next((chunk for chunk in self.chunks if chunk.is_error), None)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """
+    One request and its answer.
+
+    Attributes:
+        id: unique in its bundle.
+        target: name of the target.
+        operation: name of the operation; empty for requests beside the contract (preflight, model list).
+        probe: name of the probe that sent it; `generated/...` for cases from the document.
+        pair: the same for the streamed and the whole form of one request; empty when there is no other form.
+        started: wall-clock time in ISO 8601, UTC.
+        wire: every byte that came back.
+        reads: when they came.
+        ending: how the transfer ended.
+        detail: what the client's network stack said about a bad ending.
+        redacted: spans of `wire` that hid a secret.
+    """
+
+    id: str
+    target: str
+    operation: str
+    probe: str
+    request: SentRequest
+    started: str
+    wire: bytes
+    reads: tuple[Read, ...]
+    ending: Ending
+    pair: str = ""
+    detail: str = ""
+    redacted: tuple[tuple[int, int], ...] = field(default=())
+
+    @cached_property
+    def response(self) -> HttpResponse:
+        """The answer, decoded from the wire."""
+        timed_out = self.ending in (Ending.TIMEOUT_IDLE, Ending.TIMEOUT_TOTAL)
+        return decode_response(self.wire, self.reads, method=self.request.method, closed=not timed_out)
+
+    @property
+    def status(self) -> int:
+        """Status code of the answer; 0 when there is none."""
+        return self.response.status
+
+    @cached_property
+    def json(self) -> JsonText:
+        """The whole body as JSON."""
+        return read_json(self.response.body)
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The body as server-sent events, whatever its media type says."""
+        reader = SseReader()
+        events: list[Event] = []
+        for segment in self.response.segments:
+            events += reader.feed(self.response.body[segment.start : segment.end], segment.time)
+        events += reader.close(self.reads[-1].time if self.reads else 0.0)
+        return Stream(events, reader)
+
+    @cached_property
+    def sent(self) -> Any:
+        """The JSON value of the request's body; None when it is no JSON."""
+        return self.request.json
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether the request asked for a stream."""
+        return isinstance(self.sent, dict) and self.sent.get("stream") is True
+
+    @property
+    def rate_limited(self) -> bool:
+        """429, or 503 with Retry-After: the answer says nothing about the rest."""
+        return self.status == 429 or (self.status == 503 and self.response.header("retry-after") is not None)

@@ -1,0 +1,143 @@
+"""
+Decodes one HTTP/1.1 response from the bytes of its reads (RFC 9112). Sans-I/O: the same bytes give the same response.
+
+h11 parses; what it cannot parse is kept as `protocol_error`, with everything that was understood before it.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import h11
+
+__all__ = ["HttpResponse", "Read", "Segment", "decode_response"]
+
+
+class Read(NamedTuple):
+    """One successful read from the socket."""
+
+    time: float
+    """Seconds since the request was dispatched."""
+
+    size: int
+    """Number of bytes it returned."""
+
+
+class Segment(NamedTuple):
+    """A piece of the decoded body that one read made available."""
+
+    time: float
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class HttpResponse:
+    """A response as far as it arrived."""
+
+    status: int = 0
+    """Status code; 0 when no final status line arrived."""
+
+    reason: str = ""
+    http_version: str = ""
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    """Names in lower case, in order, repeated ones kept; values as ISO-8859-1."""
+
+    body: bytes = b""
+    """The body with the transfer coding removed."""
+
+    segments: list[Segment] = field(default_factory=list)
+    informational: list[int] = field(default_factory=list)
+    """The 1xx statuses that came before."""
+
+    complete: bool = False
+    """Whether the message ended as its framing announced."""
+
+    protocol_error: str = ""
+    """What makes the bytes no HTTP/1.1 message; empty when nothing does."""
+
+    head_size: int = 0
+    """How many bytes of the wire the status line and header fields take, 1xx responses included."""
+
+    def header(self, name: str) -> str | None:
+        """The value of the header, several joined by a comma (RFC 9110, 5.3); None when absent."""
+        values = [value for key, value in self.headers if key == name.lower()]
+        return ", ".join(values) if values else None
+
+    @property
+    def media_type(self) -> str:
+        """Type and subtype of Content-Type in lower case; empty when there is none."""
+        return (self.header("content-type") or "").split(";")[0].strip().lower()
+
+    def time_at(self, offset: int) -> float | None:
+        """When the byte of the body at `offset` had arrived; None beyond the end."""
+        return next((segment.time for segment in self.segments if offset < segment.end), None)
+
+
+def decode_response(wire: bytes, reads: Iterable[Read], *, method: str = "POST", closed: bool = True) -> HttpResponse:
+    """
+    Decode the response that `wire` holds.
+
+    Args:
+        wire: every byte that came back, in order.
+        reads: how the bytes were split over time; the sizes add up to `len(wire)`.
+        method: of the request (a response to HEAD has no body).
+        closed: whether the connection had ended after the last read, which is what ends a body without framing.
+    """
+    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 20)
+    connection.send(h11.Request(method=method, target="/", headers=[("host", "x")]))
+    connection.send(h11.EndOfMessage())
+    response = HttpResponse(head_size=_head_size(wire))
+    body = bytearray()
+    position, now = 0, 0.0
+    try:
+        for read in reads:
+            now = read.time
+            connection.receive_data(wire[position : position + read.size])
+            position += read.size
+            _drain(connection, response, body, now)
+    except h11.RemoteProtocolError as problem:
+        response.protocol_error = str(problem)
+    else:
+        if closed and not response.complete:
+            # An end of connection is the end of the body only where no framing was announced (RFC 9112, 6.3);
+            # elsewhere h11 objects, and the response stays incomplete: that is not malformed, only cut off.
+            with contextlib.suppress(h11.RemoteProtocolError):
+                connection.receive_data(b"")
+                _drain(connection, response, body, now)
+    response.body = bytes(body)
+    return response
+
+
+def _drain(connection: h11.Connection, response: HttpResponse, body: bytearray, now: float) -> None:
+    while not response.complete:
+        event = connection.next_event()
+        if event is h11.NEED_DATA or event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
+            return
+        if isinstance(event, h11.InformationalResponse):
+            response.informational.append(event.status_code)
+        elif isinstance(event, h11.Response):
+            response.status = event.status_code
+            response.reason = bytes(event.reason).decode("latin-1")
+            response.http_version = bytes(event.http_version).decode("ascii")
+            response.headers = [(bytes(k).decode("latin-1").lower(), bytes(v).decode("latin-1")) for k, v in event.headers]
+        elif isinstance(event, h11.Data):
+            start = len(body)
+            body += event.data
+            response.segments.append(Segment(now, start, len(body)))
+        elif isinstance(event, h11.EndOfMessage):
+            response.complete = True
+
+
+def _head_size(wire: bytes) -> int:
+    """Where the final response's header section ends (after any 1xx)."""
+    position = 0
+    while True:
+        end = wire.find(b"\r\n\r\n", position)
+        if end < 0:
+            return len(wire)
+        head, position = wire[position:end], end + 4
+        status = head[9:12]
+        if not (status.startswith(b"1") and head.startswith(b"HTTP/")):
+            return position

@@ -1,0 +1,344 @@
+"""
+Sends requests and keeps every byte that comes back, with the time of each read.
+
+The only module that imports httpx. httpx runs over an httpcore pool whose network backend tees the bytes below the HTTP
+parser: what a client library hides (1xx responses, chunk framing, bytes that are no HTTP) is kept, and our own decoder
+judges the same bytes that a stored bundle holds.
+"""
+
+import asyncio
+import contextlib
+import email.utils
+import itertools
+import os
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import httpcore
+import httpx
+
+from streamgauge.redaction import Redactor
+from streamgauge.target import Target
+from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
+from streamgauge.wire.http import Read, decode_response
+
+__all__ = ["Limits", "Outgoing", "Recorder", "retry_after_seconds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Patience, all in seconds, and how many requests run at once."""
+
+    concurrency: int = 8
+    connect: float = 10.0
+    idle: float = 30.0
+    """Longest time without a byte."""
+
+    total: float = 120.0
+    """Longest time for one exchange."""
+
+    rate_limit_attempts: int = 3
+    """How often a rate-limited request is sent in all."""
+
+    rate_limit_wait: float = 60.0
+    """Longest wait that a Retry-After is granted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request to send: already built, not yet signed."""
+
+    url: str
+    body: bytes
+    credential: Credential
+    method: str = "POST"
+    operation: str = ""
+    probe: str = ""
+    pair: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Header fields that replace the usual ones."""
+
+
+@dataclass(slots=True)
+class _Tap:
+    """Collects the bytes of the one exchange that runs in the current task."""
+
+    dispatched: float = 0.0
+    wire: bytearray = field(default_factory=bytearray)
+    reads: list[Read] = field(default_factory=list)
+    writes: int = 0
+    fresh: bool = False
+    """Whether a connection was opened for it."""
+
+
+_TAP: ContextVar[_Tap] = ContextVar("streamgauge_tap")
+
+
+class _TeeStream(httpcore.AsyncNetworkStream):
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner = inner
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data = await self._inner.read(max_bytes, timeout)
+        tap = _TAP.get()
+        if data:
+            tap.wire += data
+            tap.reads.append(Read(time.monotonic() - tap.dispatched, len(data)))
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        tap = _TAP.get()
+        if not tap.writes:
+            tap.dispatched = time.monotonic()
+        tap.writes += 1
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return _TeeStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class _TeeBackend(httpcore.AsyncNetworkBackend):
+    def __init__(self) -> None:
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        _TAP.get().fresh = True
+        return _TeeStream(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+
+    async def sleep(self, seconds: float) -> None:
+        await self._inner.sleep(seconds)
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    """httpx over our own pool; httpcore's exceptions pass through as they are."""
+
+    def __init__(self, tls: ssl.SSLContext, connections: int) -> None:
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=tls, max_connections=connections, network_backend=_TeeBackend()
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        url = httpcore.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        )
+        answer = await self._pool.handle_async_request(
+            httpcore.Request(
+                method=request.method,
+                url=url,
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), request=request)
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._answer.aiter_stream():
+            yield part
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+class Recorder:
+    """
+    Sends requests to one target; an async context manager.
+
+    Args:
+        target: whom to ask.
+        limits: patience and concurrency.
+        on_exchange: called with every exchange, rate-limited attempts included, as soon as it is over.
+        process: prefix of the exchanges' ids.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        limits: Limits | None = None,
+        on_exchange: Callable[[Exchange], None] = lambda exchange: None,
+        process: str = "main",
+    ) -> None:
+        self._target = target
+        self._limits = limits or Limits()
+        self._on_exchange = on_exchange
+        self._redactor: Redactor = target.redactor
+        self._ids = (f"{process}-{target.name}-{number:05d}" for number in itertools.count(1))
+        self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._not_before = 0.0
+        timeout = httpx.Timeout(self._limits.idle, connect=self._limits.connect, pool=None)
+        self._client = httpx.AsyncClient(
+            transport=_Transport(target.tls(), self._limits.concurrency),
+            timeout=timeout,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.__aexit__(kind, error, trace)
+
+    async def send(self, outgoing: Outgoing) -> Exchange:
+        """
+        Send one request, again where the target limits the rate, and return the last exchange.
+
+        While a Retry-After runs, no other request of this recorder is sent either. What goes wrong on the network is an
+        exchange with that ending, never an exception.
+        """
+        for attempt in range(1, self._limits.rate_limit_attempts + 1):
+            async with self._slots:
+                await self._wait_out_rate_limit()
+                exchange = await self._exchange(outgoing)
+            self._on_exchange(exchange)
+            if not exchange.rate_limited:
+                return exchange
+            wait = retry_after_seconds(exchange.response.header("retry-after")) or float(2 ** (attempt - 1))
+            self._not_before = max(self._not_before, time.monotonic() + min(wait, self._limits.rate_limit_wait))
+        return exchange
+
+    async def _wait_out_rate_limit(self) -> None:
+        while (wait := self._not_before - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+
+    async def _exchange(self, outgoing: Outgoing) -> Exchange:
+        headers = {**self._target.request_headers(outgoing.credential), **outgoing.headers}
+        request = self._client.build_request(outgoing.method, outgoing.url, headers=headers, content=outgoing.body)
+        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        tap, ending, detail = await self._transfer(request)
+        if ending in (Ending.CLOSED, Ending.RESET) and not tap.wire and not tap.fresh:
+            # A kept connection that the server had closed meanwhile (RFC 9112, 9.3.1): says nothing about the request.
+            tap, ending, detail = await self._transfer(request)
+        wire, redacted = self._redactor.wire(bytes(tap.wire))
+        return Exchange(
+            id=next(self._ids),
+            target=self._target.name,
+            operation=outgoing.operation,
+            probe=outgoing.probe,
+            pair=outgoing.pair,
+            request=SentRequest(
+                method=outgoing.method,
+                url=self._redactor.text(outgoing.url),
+                headers=tuple((name, self._redactor.text(value)) for name, value in request.headers.items()),
+                body=self._redactor.wire(outgoing.body)[0],
+                credential=outgoing.credential,
+            ),
+            started=started,
+            wire=wire,
+            reads=tuple(tap.reads),
+            ending=ending,
+            detail=self._redactor.text(detail),
+            redacted=tuple(redacted),
+        )
+
+    async def _transfer(self, request: httpx.Request) -> tuple[_Tap, Ending, str]:
+        tap = _Tap(dispatched=time.monotonic())
+        _TAP.set(tap)
+        try:
+            async with asyncio.timeout(self._limits.total):
+                response = await self._client.send(request, stream=True)
+                try:
+                    async for _ in response.aiter_raw():
+                        pass
+                finally:
+                    with contextlib.suppress(httpcore.NetworkError):
+                        await response.aclose()
+        except TimeoutError:
+            return tap, Ending.TIMEOUT_TOTAL, f"not over after {self._limits.total:g} s"
+        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as problem:
+            return tap, _ending(problem, tap, request.method), _detail(problem)
+        return tap, Ending.COMPLETE, ""
+
+
+def _ending(problem: Exception, tap: _Tap, method: str) -> Ending:
+    if isinstance(problem, (httpcore.ConnectTimeout, httpcore.ConnectError)):
+        causes = list(_causes(problem))
+        if any(isinstance(cause, ssl.SSLError) for cause in causes):
+            return Ending.TLS
+        if isinstance(problem, httpcore.ConnectTimeout):
+            return Ending.TIMEOUT_CONNECT
+        if any(isinstance(cause, socket.gaierror) for cause in causes):
+            return Ending.DNS
+        return Ending.REFUSED
+    if isinstance(problem, httpcore.TimeoutException):
+        return Ending.TIMEOUT_IDLE
+    if isinstance(problem, httpcore.NetworkError):
+        return Ending.RESET
+    malformed = decode_response(bytes(tap.wire), tap.reads, method=method).protocol_error
+    return Ending.MALFORMED_HTTP if malformed else Ending.CLOSED
+
+
+def _causes(problem: BaseException | None) -> Iterable[BaseException]:
+    seen: set[int] = set()
+    pending = [problem]
+    while pending:
+        current = pending.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        pending += [current.__cause__, current.__context__]
+        if isinstance(current, BaseExceptionGroup):
+            pending += current.exceptions
+
+
+def _detail(problem: Exception) -> str:
+    """What the innermost cause says: the outer layers only repeat it."""
+    said = [str(cause) for cause in _causes(problem) if isinstance(cause, OSError)]
+    if said and isinstance(problem, httpcore.ConnectError):
+        cause = next(cause for cause in _causes(problem) if isinstance(cause, OSError))
+        if cause.errno and not isinstance(cause, (ssl.SSLError, socket.gaierror)):
+            return os.strerror(cause.errno)
+    return next((text for text in [*said, str(problem)] if text), type(problem).__name__)
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """The delay that a Retry-After field asks for, by number or date (RFC 9110, 10.2.3); None when it says neither."""
+    if value is None:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
