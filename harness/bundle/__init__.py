@@ -1,0 +1,1 @@
+"""The directory of one run: everything observed, one line each, appended as it happens."""

@@ -1,0 +1,109 @@
+"""Reads a bundle: whatever is there, however the run ended."""
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from streamgauge.bundle.layout import (
+    CHECKS,
+    EXCHANGES,
+    FINDINGS,
+    GATE,
+    LOAD,
+    META,
+    RECORDS,
+    VERSION,
+    exchange_from_line,
+)
+from streamgauge.errors import BundleError
+from streamgauge.wire.exchange import Exchange
+
+__all__ = ["Bundle", "read_lines"]
+
+
+class Bundle:
+    """
+    The directory of a run, open for reading.
+
+    Raises:
+        BundleError: the directory is no bundle, or of a version that this code does not read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory
+        if not (directory / META).exists():
+            raise BundleError("no bundle: it has no meta.json", where=str(directory), hint="Name a directory under runs/.")
+        self.meta: dict[str, Any] = self._whole(META, {})
+        if self.meta.get("version") != VERSION:
+            raise BundleError(
+                f"a bundle of version {self.meta.get('version')}; this streamgauge reads version {VERSION}",
+                where=str(directory),
+            )
+
+    @functools.cached_property
+    def checks(self) -> list[dict[str, Any]]:
+        """The declarations of the checks that judged the run."""
+        found: list[dict[str, Any]] = self._whole(CHECKS, [])
+        return found
+
+    @functools.cached_property
+    def findings(self) -> list[dict[str, Any]]:
+        """One finding for each check, operation and target."""
+        return list(read_lines(self.path / FINDINGS))
+
+    @functools.cached_property
+    def gate(self) -> dict[str, Any]:
+        """The verdict; empty when the run did not get that far."""
+        found: dict[str, Any] = self._whole(GATE, {})
+        return found
+
+    @functools.cached_property
+    def load(self) -> dict[str, Any]:
+        """What the load run was; empty when there was none."""
+        found: dict[str, Any] = self._whole(LOAD, {})
+        return found
+
+    @functools.cached_property
+    def exchanges(self) -> dict[str, Exchange]:
+        """Every exchange by its id, in the order of recording."""
+        found: dict[str, Exchange] = {}
+        for path in sorted(self.path.glob(EXCHANGES.format("*"))):
+            blobs: dict[str, bytes] = {}
+            for line in read_lines(path):
+                place = line["wire"]
+                blob = blobs.get(place["file"])
+                if blob is None:
+                    blob = blobs[place["file"]] = (self.path / place["file"]).read_bytes()
+                found[line["id"]] = exchange_from_line(line, blob[place["offset"] : place["offset"] + place["size"]])
+        return found
+
+    def record_lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The lines of every record file, with the file's name: anchors and records."""
+        for path in sorted(self.path.glob(RECORDS.format("*"))):
+            for line in read_lines(path):
+                yield path.name, line
+
+    def _whole(self, name: str, default: Any) -> Any:
+        path = self.path / name
+        if not path.exists():
+            return default
+        try:
+            return json.loads(path.read_bytes())
+        except ValueError as problem:
+            raise BundleError(f"not JSON: {problem}", where=str(path)) from None
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON lines of a file; a last line that was cut off by a crash is left out."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if not raw.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(raw)
+            except ValueError as problem:
+                raise BundleError(f"not JSON: {problem}", where=f"{path}:{number}") from None

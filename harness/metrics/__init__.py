@@ -1,0 +1,1 @@
+"""Load metrics: pure functions over the records of a run."""
