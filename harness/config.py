@@ -1,0 +1,219 @@
+"""Where targets come from: flags first, then the environment, then streamgauge.yaml."""
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from streamgauge import catalog
+from streamgauge.contract.contract import Contract, load_contracts
+from streamgauge.errors import ConfigError
+from streamgauge.target import Target, join_url
+from streamgauge.yamlfile import Located, load_yaml
+
+__all__ = ["CONFIG_FILE", "KEY_VARIABLE", "TargetFlags", "resolve_targets"]
+
+CONFIG_FILE = "streamgauge.yaml"
+KEY_VARIABLE = "STREAMGAUGE_API_KEY"
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TargetFlags:
+    """
+    What the user said about the target, on the command line or in the environment.
+
+    Attributes:
+        target: name in streamgauge.yaml.
+        spec: bundled names or paths of documents.
+        path: `PATH`, or `OPERATION=PATH` (repeatable).
+        header: `NAME=VALUE` or `NAME=${VARIABLE}`.
+        api_key_file: file that holds the key and nothing else.
+        config: the configuration file; `streamgauge.yaml` in the current folder by default.
+    """
+
+    target: str | None = None
+    base_url: str | None = None
+    spec: tuple[str, ...] = ()
+    profile: str | None = None
+    model: str | None = None
+    path: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    api_key_file: Path | None = None
+    ca_file: str | None = None
+    insecure: bool = False
+    config: Path | None = None
+
+    def with_environment(self, environment: Mapping[str, str]) -> "TargetFlags":
+        """The flags, with what they leave out taken from STREAMGAUGE_TARGET, _BASE_URL, _SPEC, _PROFILE and _MODEL."""
+        filled: dict[str, Any] = {
+            name: environment[variable]
+            for name in ("target", "base_url", "profile", "model")
+            if getattr(self, name) is None and environment.get(variable := f"STREAMGAUGE_{name.upper()}")
+        }
+        if not self.spec and environment.get("STREAMGAUGE_SPEC"):
+            filled["spec"] = tuple(environment["STREAMGAUGE_SPEC"].split(","))
+        if self.target is not None:
+            filled.pop("base_url", None)
+        elif self.base_url is not None:
+            filled.pop("target", None)
+        return dataclasses.replace(self, **filled)
+
+    @property
+    def names_a_target(self) -> bool:
+        """Whether the user said at all whom to ask."""
+        return self.target is not None or self.base_url is not None
+
+
+def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = None) -> list[Target]:
+    """
+    The targets that the user means: one for each profile that the documents go with.
+
+    Raises:
+        ConfigError: the flags, the environment or the file are wrong.
+        DocumentError: a document or profile cannot be used.
+    """
+    environment = os.environ if environment is None else environment
+    flags = flags.with_environment(environment)
+    key = _key_from(flags, environment)
+    if flags.target is not None:
+        settings = _settings(flags, environment)
+    elif flags.base_url is not None:
+        settings = {"base_url": flags.base_url, "spec": []}
+    else:
+        raise ConfigError("no target named", hint="Name one: --base-url URL --spec NAME, or --target NAME from streamgauge.yaml.")
+    specs = list(flags.spec) or settings["spec"]
+    if not specs:
+        raise ConfigError(
+            "no document named for the target",
+            hint=f"Name what it has to keep: --spec with one of {', '.join(catalog.DOCUMENTS)}, or the path of an OpenAPI file.",
+        )
+    contracts = load_contracts(specs, flags.profile or settings.get("profile"))
+    operations = [operation.name for contract in contracts for operation in contract.operations]
+    paths = {**settings.get("paths", {}), **_paths(flags.path, operations)}
+    for name in paths:
+        if name not in operations:
+            raise ConfigError(f"no operation is called {name}", hint=f"There are: {', '.join(operations)}.")
+    base_url = flags.base_url or settings["base_url"]
+    join_url(base_url, "/")
+    return [
+        Target(
+            name=_name(flags, contract, alone=len(contracts) == 1),
+            base_url=base_url,
+            contract=contract,
+            model=flags.model or settings.get("model", ""),
+            key=key if key is not None else settings.get("api_key"),
+            headers={**settings.get("headers", {}), **_headers(flags.header, environment)},
+            paths={name: path for name, path in paths.items() if contract.operation(name)},
+            ca_file=flags.ca_file or settings.get("ca_file"),
+            insecure=flags.insecure or settings.get("insecure", False),
+        )
+        for contract in contracts
+    ]
+
+
+def _name(flags: TargetFlags, contract: Contract, *, alone: bool) -> str:
+    if flags.target is None:
+        return contract.profile.name
+    return flags.target if alone else f"{flags.target}-{contract.profile.name}"
+
+
+def _key_from(flags: TargetFlags, environment: Mapping[str, str]) -> str | None:
+    if flags.api_key_file is None:
+        return environment.get(KEY_VARIABLE) or None
+    try:
+        key = flags.api_key_file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"cannot be read as key file: {problem}", where=str(flags.api_key_file)) from None
+    if not key or "\n" in key:
+        raise ConfigError("a key file holds one line: the key", where=str(flags.api_key_file))
+    return key
+
+
+def _settings(flags: TargetFlags, environment: Mapping[str, str]) -> dict[str, Any]:
+    path = flags.config or Path(CONFIG_FILE)
+    if not path.exists():
+        raise ConfigError(
+            f"there is no {path} to look the target {flags.target} up in",
+            hint="Write one (see examples/streamgauge.yaml), or give --base-url and --spec.",
+        )
+    located = load_yaml(path, error=ConfigError)
+    for error in Draft202012Validator(catalog.schema("config")).iter_errors(located.data):
+        raise ConfigError(_in_words(error.message, list(error.absolute_path)), where=located.where(error.absolute_path))
+    targets: dict[str, Any] = located.data["targets"]
+    if flags.target not in targets:
+        raise ConfigError(
+            f"no target is called {flags.target}", where=located.where(["targets"]), hint=f"There are: {', '.join(targets)}."
+        )
+    settings = dict(targets[flags.target])
+    _refuse_references(settings, located, ["targets", flags.target])
+    if "api_key" in settings:
+        settings["api_key"] = _expanded(
+            settings["api_key"], environment, located.where(["targets", flags.target, "api_key"])
+        )
+    settings["headers"] = {
+        name: _expanded(value, environment, located.where(["targets", flags.target, "headers", name]))
+        for name, value in settings.get("headers", {}).items()
+    }
+    if isinstance(settings["spec"], str):
+        settings["spec"] = [settings["spec"]]
+    return settings
+
+
+def _in_words(message: str, path: list[str | int]) -> str:
+    # The schema's own message would print what stands there: it may be a key that somebody wrote in.
+    if path and path[-1] == "api_key":
+        return "api_key has to be ${VARIABLE}, the name of an environment variable; a key in a file is a key given away"
+    return message
+
+
+def _refuse_references(settings: dict[str, Any], located: Located, path: list[str | int]) -> None:
+    for name, value in settings.items():
+        if name not in ("api_key", "headers") and isinstance(value, str) and _REFERENCE.search(value):
+            raise ConfigError(
+                "${...} is for secrets only: api_key and headers",
+                where=located.where([*path, name]),
+                hint="Write the value itself, or use a flag.",
+            )
+
+
+def _expanded(value: str, environment: Mapping[str, str], where: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        found = environment.get(match.group(1))
+        if not found:
+            raise ConfigError(f"the environment variable {match.group(1)} is not set", where=where)
+        return found
+
+    return _REFERENCE.sub(replace, value)
+
+
+def _paths(given: tuple[str, ...], operations: list[str]) -> dict[str, str]:
+    paths: dict[str, str] = {}
+    for item in given:
+        name, equals, path = item.partition("=")
+        if not equals:
+            if len(operations) != 1:
+                raise ConfigError(
+                    f"--path {item} fits {len(operations)} operations",
+                    hint=f"Say which: --path OPERATION=PATH, with one of {', '.join(operations)}.",
+                )
+            name, path = operations[0], item
+        if not path.startswith("/"):
+            raise ConfigError(f"a path begins with /: {path or item}", where="--path")
+        paths[name] = path
+    return paths
+
+
+def _headers(given: tuple[str, ...], environment: Mapping[str, str]) -> dict[str, str]:
+    headers = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            raise ConfigError("a header is given as NAME=VALUE", where="--header")
+        headers[name] = _expanded(value, environment, "--header")
+    return headers

@@ -1,0 +1,127 @@
+"""
+One request before all others, and a plain diagnosis when it fails: reachable, TLS, key, path, model.
+
+Where no model is named, the endpoint's model list is asked first.
+"""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from streamgauge.contract.contract import Operation
+from streamgauge.contract.plain import plain_request
+from streamgauge.errors import CannotTellError, ConfigError, StreamgaugeError, UnreachableError
+from streamgauge.target import Target
+from streamgauge.wire.exchange import Ending, Exchange
+from streamgauge.wire.recorder import Limits, Outgoing, Recorder
+
+__all__ = ["preflight"]
+
+_REACH: dict[Ending, str] = {
+    Ending.REFUSED: "Nothing listens there: is the server up, and is the port right?",
+    Ending.DNS: "The host name is not known: is it spelled right?",
+    Ending.TLS: "TLS failed: give the CA's certificate by --ca-file (or, knowing the risk, --insecure); is https right here?",
+    Ending.TIMEOUT_CONNECT: "No connection came about: is a firewall in between?",
+    Ending.TIMEOUT_IDLE: "The connection stands, but nothing answers: is the model still loading?",
+    Ending.TIMEOUT_TOTAL: "The answer never ended.",
+    Ending.MALFORMED_HTTP: "What answers does not speak HTTP/1.1: is the port right?",
+}
+
+
+def preflight(targets: Sequence[Target], limits: Limits | None = None) -> tuple[list[Target], list[str]]:
+    """
+    Make sure that every target answers, and find its model where none is named.
+
+    Returns:
+        The targets with their models, and what the user should know.
+
+    Raises:
+        UnreachableError: a target does not answer.
+        ConfigError: key, path or model are wrong.
+        CannotTellError: the target answers, but with failures.
+    """
+    return asyncio.run(_preflight(targets, limits or Limits(concurrency=1)))
+
+
+async def _preflight(targets: Sequence[Target], limits: Limits) -> tuple[list[Target], list[str]]:
+    ready, notes = [], []
+    for target in targets:
+        if target.insecure:
+            notes.append(f"{target.name}: TLS certificates are NOT verified (--insecure)")
+        async with Recorder(target, limits=limits, process="preflight") as recorder:
+            if not target.model:
+                models = await _models(target, recorder)
+                target = dataclasses.replace(target, model=_only(models, target))
+                notes.append(f"{target.name}: no model named; took the only one that is served, {target.model}")
+            operation = target.contract.operations[0]
+            exchange = await recorder.send(_request(target, operation))
+            if exchange.status != 200:
+                models = await _models(target, recorder) if exchange.status in (400, 403, 404, 422) else []
+                _diagnose(target, operation, exchange, models)
+        ready.append(target)
+    return ready, notes
+
+
+def _request(target: Target, operation: Operation) -> Outgoing:
+    body = plain_request(operation, target.model, max_tokens=1)
+    return Outgoing(
+        target.url(operation), json.dumps(body).encode(), target.credential, operation=operation.name, probe="preflight"
+    )
+
+
+async def _models(target: Target, recorder: Recorder) -> list[str]:
+    exchange = await recorder.send(Outgoing(target.models_url, b"", target.credential, method="GET", probe="models"))
+    _require_reachable(target.models_url, exchange)
+    listed = exchange.json.value if exchange.status == 200 else None
+    data = listed.get("data") if isinstance(listed, dict) else None
+    return [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)] if isinstance(data, list) else []
+
+
+def _only(models: list[str], target: Target) -> str:
+    if len(models) == 1:
+        return models[0]
+    listed = f"It serves: {_listed(models)}." if models else f"It lists none at {target.models_url}."
+    raise ConfigError(f"no model named for {target.name}", hint=f"{listed} Name one: --model NAME.")
+
+
+def _listed(models: list[str]) -> str:
+    return ", ".join(models[:20]) + (f" and {len(models) - 20} more" if len(models) > 20 else "")
+
+
+def _require_reachable(url: str, exchange: Exchange) -> None:
+    if exchange.status == 0:
+        hint = _REACH.get(exchange.ending, "The connection was closed without an answer: is a proxy in between?")
+        raise UnreachableError(f"no answer ({exchange.ending}: {exchange.detail})", where=url, hint=hint)
+
+
+def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: list[str]) -> None:
+    """
+    Raise what the user has to know.
+
+    A status that is not 200 is no fault of the server by itself: it is the checks' business to say so. But without one good
+    answer there is nothing to judge.
+    """
+    url = target.url(operation)
+    _require_reachable(url, exchange)
+    status, said = exchange.status, exchange.response.body[:300].decode("utf-8", "replace").strip()
+    what = f"{status} {exchange.response.reason}".strip() + (f": {said}" if said else "")
+    key = (
+        "The key was refused: is it the right one (STREAMGAUGE_API_KEY or --api-key-file)?"
+        if target.key
+        else "A key is needed: set STREAMGAUGE_API_KEY or give --api-key-file."
+    )
+    auth = target.contract.profile.auth
+    form = auth.header if auth.scheme == "raw" else f"{auth.header}: {auth.scheme}"
+    served = f" The endpoint serves: {_listed(models)}." if models else ""
+    if status in (401, 403) and not (status == 403 and models):
+        raise ConfigError(what, where=url, hint=f"{key} The profile {target.contract.profile.name} sends it as {form}.")
+    if models and target.model not in models and status in (400, 403, 404, 422):
+        raise ConfigError(what, where=url, hint=f"The model {target.model} is not served there.{served}")
+    if status in (404, 405):
+        raise ConfigError(what, where=url, hint=f"The path may be wrong: --path sets it.{served}")
+    if exchange.rate_limited:
+        raise CannotTellError(what, where=url, hint="The endpoint limits the rate; its Retry-After was waited for. Try again later.")
+    error: type[StreamgaugeError] = CannotTellError if status >= 500 else ConfigError
+    hint = "The server fails on the plainest request." if status >= 500 else f"The plainest request is refused.{served}"
+    raise error(what, where=url, hint=hint)
