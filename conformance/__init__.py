@@ -1,0 +1,1 @@
+"""Does the target keep its contract? Probes make exchanges, checks judge them."""

@@ -1,0 +1,210 @@
+"""`error.*`: how the endpoint says no."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.predicates import answered, refused, streamed, whole
+from streamgauge.contract.contract import JSON
+from streamgauge.outcomes import Level
+from streamgauge.wire.exchange import Exchange
+
+_RESPONSES = "/responses"
+_ENVELOPE = "ErrorResponse: oneOf: {error: {message (required), type, code, param}} or {error: string}"
+
+
+def _documented_error(case: Case) -> bool:
+    """A refusal whose body the document describes."""
+    return refused(case) and case.operation.documents_body(case.exchange.status, JSON)
+
+
+def error_schema(case: Case) -> Any:
+    """Validator of the document's error body: that of the status, else that of any documented error."""
+    for status in (case.exchange.status, *case.operation.statuses):
+        if status >= 400 and case.operation.documents_body(status, JSON):
+            return case.operation.response(status, JSON)
+    return None
+
+
+@check(
+    "error.no-5xx",
+    Level.MUST,
+    "No request makes the server fail",
+    requirement="responses: 502 (backend disconnected) and 503 (no healthy backend) are the only documented failures.",
+    source=_RESPONSES,
+    applies=answered,
+)
+def no_5xx(case: Case) -> Iterator[Departure]:
+    """Whatever a request holds, a 500 is the server's own fault."""
+    status = case.exchange.status
+    if status >= 500 and not case.contract.allows_status(case.operation, status):
+        yield Departure("2xx or a documented 4xx", f"{status} {case.exchange.response.reason}")
+
+
+@check(
+    "error.status-documented",
+    Level.MUST,
+    "Each status is one that the document lists",
+    requirement="responses: the statuses that a caller has to expect.",
+    source=_RESPONSES,
+    applies=lambda case: answered(case) and case.exchange.status < 500,
+)
+def status_documented(case: Case) -> Iterator[Departure]:
+    """A caller cannot handle what nobody told him of. Statuses about the transport (404, 405, 413, ...) are allowed."""
+    status = case.exchange.status
+    if not case.contract.allows_status(case.operation, status):
+        listed = ", ".join(map(str, case.operation.statuses))
+        yield Departure(f"one of {listed}", f"{status} {case.exchange.response.reason}")
+
+
+@check(
+    "error.media-type",
+    Level.MUST,
+    "A documented error is application/json",
+    requirement="content: application/json",
+    source=f"{_RESPONSES}/<status>/content",
+    applies=_documented_error,
+)
+def media_type(case: Case) -> Iterator[Departure]:
+    """A proxy's HTML page is no error of the API."""
+    if case.exchange.response.media_type != JSON:
+        yield Departure(JSON, case.exchange.response.header("content-type") or "no Content-Type")
+
+
+@check(
+    "error.envelope",
+    Level.MUST,
+    "A documented error has the documented shape",
+    requirement=_ENVELOPE,
+    source=f"{_RESPONSES}/<status>/content/application~1json/schema",
+    applies=_documented_error,
+)
+def envelope(case: Case) -> Iterator[Departure]:
+    """Callers show its message and switch on its code."""
+    text = case.exchange.json
+    if not text.valid:
+        yield Departure("a JSON error body", text.defects[0].detail if text.defects else "no JSON")
+        return
+    for problem in case.operation.response(case.exchange.status, JSON).problems(text.value)[:1]:
+        yield Departure("the documented error body", str(problem))
+
+
+@check(
+    "error.envelope-undocumented",
+    Level.SHOULD,
+    "An error whose body is not documented looks like the others",
+    requirement=_ENVELOPE,
+    source="what clients of the OpenAI API rely on",
+    applies=lambda case: refused(case) and not _documented_error(case) and case.exchange.request.method != "HEAD",
+)
+def envelope_undocumented(case: Case) -> Iterator[Departure]:
+    """One parser for all errors."""
+    text, validator = case.exchange.json, error_schema(case)
+    told = isinstance(text.value, dict) and ("error" in text.value or "detail" in text.value)
+    if not (told or (validator is not None and text.valid and validator.accepts(text.value))):
+        shown = case.exchange.response.body[:60].decode("utf-8", "replace")
+        yield Departure("a JSON object with `error`", repr(shown))
+
+
+@check(
+    "error.code",
+    Level.SHOULD,
+    "A numeric error code equals the status",
+    requirement="error.code: type: integer",
+    source=f"{_RESPONSES}/<status>/content/application~1json/schema",
+    applies=lambda case: refused(case) and isinstance(_code(case.exchange), int),
+)
+def code(case: Case) -> Iterator[Departure]:
+    """Two numbers for one failure leave the caller to guess."""
+    value = _code(case.exchange)
+    if value is not None and 400 <= value <= 599 and value != case.exchange.status:
+        yield Departure(str(case.exchange.status), str(value))
+
+
+def _code(exchange: Exchange) -> int | None:
+    body = exchange.json.value
+    error = body.get("error") if isinstance(body, dict) else None
+    value = error.get("code") if isinstance(error, dict) else None
+    return value if type(value) is int else None
+
+
+@check(
+    "error.not-in-200",
+    Level.MUST,
+    "A 200 answer reports no error",
+    requirement="'200': description: Successful response.",
+    source=f"{_RESPONSES}/200",
+    applies=lambda case: whole(case) and isinstance(case.exchange.json.value, dict),
+)
+def not_in_200(case: Case) -> Iterator[Departure]:
+    """Whoever looks at the status only takes it for an answer."""
+    body = case.exchange.json.value
+    if body.get("error") is not None or body.get("object") == "error":
+        yield Departure("a 4xx or 5xx status", "200 with an error body")
+
+
+@check(
+    "error.not-in-stream",
+    Level.MUST,
+    "A 200 stream reports no error in place of its answer",
+    requirement="'502': description: Backend disconnected before sending a response. (the status tells what happened)",
+    source=_RESPONSES,
+    applies=streamed,
+)
+def not_in_stream(case: Case) -> Iterator[Departure]:
+    """Once the status is out, many clients never look for an error again."""
+    failed = case.exchange.stream.error
+    if failed is not None:
+        yield Departure("an answer, or an error status before it", failed.event.data[:120], event=failed.event)
+
+
+@check(
+    "error.stream-shape",
+    Level.MUST,
+    "An error within a stream has the documented error shape",
+    requirement=_ENVELOPE,
+    source=f"{_RESPONSES}/<status>/content/application~1json/schema",
+    applies=lambda case: streamed(case) and case.exchange.stream.error is not None and error_schema(case) is not None,
+    absent="no stream reported an error",
+)
+def stream_shape(case: Case) -> Iterator[Departure]:
+    """The same parser reads both."""
+    failed = case.exchange.stream.error
+    if failed is not None:
+        for problem in error_schema(case).problems(failed.object)[:1]:
+            yield Departure("the documented error body", str(problem), event=failed.event)
+
+
+@check(
+    "error.retry-after",
+    Level.SHOULD,
+    "A limited rate says when to come back",
+    requirement="Responses MAY include a Retry-After header indicating how long to wait before making a new request.",
+    source="RFC 6585, section 4",
+    applies=lambda case: case.exchange.status == 429,
+    absent="the rate was never limited",
+)
+def retry_after(case: Case) -> Iterator[Departure]:
+    """Without it, callers guess, mostly too short."""
+    if case.exchange.response.header("retry-after") is None:
+        yield Departure("Retry-After", "none")
+
+
+@check(
+    "error.limit-envelope",
+    Level.MUST,
+    "A limited rate answers in the documented shape",
+    requirement="'429': description: Rate limit exceeded. content: application/json",
+    source=f"{_RESPONSES}/429",
+    applies=lambda case: case.exchange.status == 429 and case.operation.documents_body(429, JSON),
+    concerns=lambda operation, contract: operation.documents_body(429, JSON),
+    absent="the rate was never limited",
+)
+def limit_envelope(case: Case) -> Iterator[Departure]:
+    """A gateway's own page is what callers get exactly when they most need the message."""
+    text = case.exchange.json
+    if not text.valid:
+        yield Departure("a JSON error body", "no JSON")
+        return
+    for problem in case.operation.response(429, JSON).problems(text.value)[:1]:
+        yield Departure("the documented error body", str(problem))

@@ -1,0 +1,249 @@
+"""`sse.*`: the stream as server-sent events (WHATWG HTML, section 9.2)."""
+
+from collections.abc import Iterator
+
+from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.predicates import complete, documented_stream, streamed
+from streamgauge.outcomes import Level
+from streamgauge.wire.json import read_json
+from streamgauge.wire.sse import DONE
+
+_SEQUENCE = (
+    "The body is a sequence of `data: ` lines separated by blank lines and terminated by `data: [DONE]`, where each is an "
+    "object of the shape below."
+)
+_SEQUENCE_SOURCE = "/responses/200/content/text~1event-stream/schema/description"
+
+
+def _shown(text: str, limit: int = 80) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "…")
+
+
+@check(
+    "sse.utf8",
+    Level.MUST,
+    "The stream is UTF-8",
+    requirement="Event streams in this format must always be encoded as UTF-8.",
+    source="WHATWG HTML, section 9.2.5",
+    applies=streamed,
+)
+def utf8(case: Case) -> Iterator[Departure]:
+    """One bad byte turns into U+FFFD in a browser and into an exception elsewhere."""
+    body = case.exchange.response.body
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        cut_off = problem.end == len(body) and not complete(case)
+        if not cut_off:
+            yield Departure("UTF-8", f"byte 0x{body[problem.start]:02x}: {problem.reason}", span=(problem.start, problem.end))
+
+
+@check(
+    "sse.bom",
+    Level.SHOULD,
+    "The stream has no byte order mark",
+    requirement="The UTF-8 decode algorithm strips one leading UTF-8 byte order mark, if any.",
+    source="WHATWG HTML, section 9.2.6",
+    applies=streamed,
+)
+def bom(case: Case) -> Iterator[Departure]:
+    """Legal, but many client libraries lose the first event to it."""
+    if case.exchange.stream.reader.bom:
+        yield Departure("`data: ` as the first bytes", "a byte order mark", span=(0, 3))
+
+
+@check(
+    "sse.line-ending",
+    Level.SHOULD,
+    "Lines end in LF or in CRLF, all alike",
+    requirement="end-of-line = ( cr lf / cr / lf )",
+    source="WHATWG HTML, section 9.2.5",
+    applies=streamed,
+)
+def line_ending(case: Case) -> Iterator[Departure]:
+    """All three are legal, also mixed; hand-written clients split on LF or CRLF only."""
+    seen: dict[bytes, tuple[int, int]] = {}
+    for event in case.exchange.stream.events:
+        for line in event.lines:
+            seen.setdefault(line.ending, (line.end - len(line.ending), line.end))
+    if b"\r" in seen or len(seen) > 1:
+        span = seen.get(b"\r") or list(seen.values())[-1]
+        yield Departure("one kind of line ending, LF or CRLF", " and ".join(repr(ending.decode()) for ending in seen), span=span)
+
+
+@check(
+    "sse.blank-line",
+    Level.MUST,
+    "A blank line ends each event",
+    requirement=_SEQUENCE,
+    source=f"{_SEQUENCE_SOURCE}; WHATWG HTML, section 9.2.6",
+    applies=streamed,
+)
+def blank_line(case: Case) -> Iterator[Departure]:
+    """Without it two payloads become one event, and the last event is never dispatched."""
+    stream = case.exchange.stream
+    for event in stream.events:
+        payloads = [value for name, value in event.fields if name == "data"]
+        if len(payloads) > 1 and all(value == DONE or isinstance(read_json(value).value, dict) for value in payloads):
+            yield Departure("a blank line after each payload", f"{len(payloads)} payloads in one event", event=event)
+            return
+    if stream.reader.unfinished and complete(case):
+        line = stream.reader.unfinished[0]
+        yield Departure(
+            "a blank line at the end of the stream",
+            f"the stream ends within an event: {_shown(line.content.decode('utf-8', 'replace'))}",
+            span=(line.start, stream.reader.unfinished[-1].end),
+        )
+
+
+@check(
+    "sse.data-space",
+    Level.SHOULD,
+    "A space follows `data:`",
+    requirement=_SEQUENCE,
+    source=_SEQUENCE_SOURCE,
+    applies=streamed,
+)
+def data_space(case: Case) -> Iterator[Departure]:
+    """WHATWG makes the space optional; clients that look for `data: ` see nothing without it."""
+    for event in case.exchange.stream.events:
+        for line in event.lines:
+            if line.content.startswith(b"data:") and not line.content.startswith(b"data: "):
+                yield Departure("`data: `", _shown(line.content[:20].decode("utf-8", "replace")), span=(line.start, line.end))
+                return
+
+
+@check(
+    "sse.one-data-line",
+    Level.SHOULD,
+    "Each event has one `data` line",
+    requirement=_SEQUENCE,
+    source=_SEQUENCE_SOURCE,
+    applies=streamed,
+)
+def one_data_line(case: Case) -> Iterator[Departure]:
+    """Several lines are legal and joined by LF; clients that read line by line fail on them."""
+    for event in case.exchange.stream.dispatched:
+        lines = sum(name == "data" for name, _ in event.fields)
+        if lines > 1:
+            yield Departure("one data line", f"{lines} data lines", event=event)
+            return
+
+
+@check(
+    "sse.event-name",
+    Level.SHOULD,
+    "Events have no name of their own",
+    requirement="The default event type is `message`; others reach only listeners that ask for them by name.",
+    source="WHATWG HTML, section 9.2.6",
+    applies=streamed,
+)
+def event_name(case: Case) -> Iterator[Departure]:
+    """A named event never reaches `onmessage`."""
+    for event in case.exchange.stream.dispatched:
+        if event.type != "message":
+            yield Departure("no `event` field", f"event: {_shown(event.type)}", event=event)
+            return
+
+
+@check(
+    "sse.data-empty",
+    Level.MUST,
+    "No event has empty data",
+    requirement=_SEQUENCE,
+    source=_SEQUENCE_SOURCE,
+    applies=streamed,
+)
+def data_empty(case: Case) -> Iterator[Departure]:
+    """A ping written as `data:` reaches the client as an event whose JSON cannot be parsed."""
+    for event in case.exchange.stream.dispatched:
+        if not event.data:
+            yield Departure("a comment line, if a ping is needed", "an event with empty data", event=event)
+            return
+
+
+@check(
+    "sse.data-json",
+    Level.MUST,
+    "Each payload is a JSON object or [DONE]",
+    requirement=_SEQUENCE,
+    source=_SEQUENCE_SOURCE,
+    applies=streamed,
+)
+def data_json(case: Case) -> Iterator[Departure]:
+    """Every client parses every payload."""
+    for chunk in case.exchange.stream.chunks:
+        if chunk.event.data and not isinstance(chunk.json.value, dict):
+            yield Departure("a JSON object or [DONE]", _shown(chunk.event.data), event=chunk.event)
+            return
+
+
+@check(
+    "sse.strict-json",
+    Level.MUST,
+    "The payloads' JSON is strict",
+    requirement="The names within an object SHOULD be unique. Numeric values such as Infinity and NaN are not permitted.",
+    source="RFC 8259, sections 4 and 6",
+    applies=streamed,
+)
+def strict_json(case: Case) -> Iterator[Departure]:
+    """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
+    for chunk in case.exchange.stream.chunks:
+        for defect in chunk.json.defects:
+            if chunk.json.valid:
+                yield Departure("strict JSON", f"{defect.kind}: {defect.detail}", event=chunk.event)
+                return
+
+
+def _done(case: Case) -> Iterator[Departure]:
+    stream = case.exchange.stream
+    if stream.error is not None:
+        return
+    if not stream.done:
+        size = len(case.exchange.response.body)
+        last = stream.events[-1] if stream.events else None
+        yield Departure(
+            "`data: [DONE]` at the end",
+            f"none ({case.exchange.ending}, {len(stream.dispatched)} events)",
+            event=last,
+            span=None if last else (max(size - 1, 0), size),
+        )
+    elif len(stream.done) > 1:
+        yield Departure("one [DONE]", f"{len(stream.done)}", event=stream.done[1])
+
+
+check(
+    "sse.done",
+    Level.MUST,
+    "[DONE] ends the stream, once",
+    requirement=_SEQUENCE,
+    source=_SEQUENCE_SOURCE,
+    applies=streamed,
+    concerns=documented_stream,
+)(_done)
+
+check(
+    "sse.done-undocumented",
+    Level.SHOULD,
+    "[DONE] ends the stream, once, though the document does not say so",
+    requirement="Clients of the OpenAI API read until `data: [DONE]`.",
+    source="what clients of the OpenAI API rely on",
+    applies=streamed,
+    concerns=lambda operation, contract: operation.streams and not documented_stream(operation, contract),
+)(_done)
+
+
+@check(
+    "sse.done-last",
+    Level.MUST,
+    "Nothing follows [DONE]",
+    requirement=_SEQUENCE,
+    source=_SEQUENCE_SOURCE,
+    applies=lambda case: streamed(case) and bool(case.exchange.stream.done),
+)
+def done_last(case: Case) -> Iterator[Departure]:
+    """Clients stop reading there, so what follows is lost."""
+    stream = case.exchange.stream
+    last = stream.dispatched[-1]
+    if last.data != DONE:
+        yield Departure("[DONE] as the last event", f"another event after it: {_shown(last.data)}", event=last)

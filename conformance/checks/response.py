@@ -1,0 +1,183 @@
+"""`response.*`: an answer in one piece."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.predicates import count_of_choices, documented, undocumented, valid_request, whole
+from streamgauge.conformance.shapes import OBJECT_OF_WHOLE, reference_problems
+from streamgauge.contract.contract import JSON
+from streamgauge.outcomes import Level
+
+_SCHEMA = "/responses/200/content/application~1json/schema"
+_CLIENTS = "what clients of the OpenAI API rely on"
+_DAY = 86_400.0
+
+
+def object_answer(case: Case) -> bool:
+    """A whole answer that is a JSON object and no error report."""
+    body = case.exchange.json.value
+    return whole(case) and isinstance(body, dict) and body.get("error") is None
+
+
+@check(
+    "response.json",
+    Level.MUST,
+    "A whole answer is one JSON object",
+    requirement="content: application/json",
+    source="/responses/200/content/application~1json",
+    applies=lambda case: whole(case) and case.exchange.response.complete,
+)
+def json_object(case: Case) -> Iterator[Departure]:
+    """Nothing before the value, nothing after it."""
+    text = case.exchange.json
+    if not isinstance(text.value, dict):
+        defect = text.defects[0] if text.defects else None
+        start = max(defect.offset, 0) if defect else 0
+        yield Departure(
+            "a JSON object",
+            f"{defect.kind}: {defect.detail}" if defect else type(text.value).__name__,
+            span=(start, min(start + 1, len(case.exchange.response.body))),
+        )
+
+
+@check(
+    "response.strict-json",
+    Level.MUST,
+    "A whole answer is strict JSON",
+    requirement="The names within an object SHOULD be unique. Numeric values such as Infinity and NaN are not permitted.",
+    source="RFC 8259, sections 4, 6 and 8",
+    applies=lambda case: whole(case) and case.exchange.json.valid,
+)
+def strict_json(case: Case) -> Iterator[Departure]:
+    """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
+    for defect in case.exchange.json.defects[:1]:
+        span = (defect.offset, defect.offset + 1) if defect.offset >= 0 else None
+        yield Departure("strict JSON", f"{defect.kind}: {defect.detail}", span=span)
+
+
+@check(
+    "response.schema",
+    Level.MUST,
+    "A whole answer has the documented shape",
+    requirement="'200': description: Successful response. content: application/json: schema",
+    source=_SCHEMA,
+    applies=object_answer,
+    concerns=documented,
+)
+def schema(case: Case) -> Iterator[Departure]:
+    """The document's own schema, `nullable` understood."""
+    for problem in case.operation.response(200, JSON).problems(case.exchange.json.value)[:1]:
+        yield Departure("the documented shape", str(problem))
+
+
+@check(
+    "response.reference-shape",
+    Level.SHOULD,
+    "A whole answer has the shape that clients expect",
+    requirement="id, object, created, model, choices with index and text (or message), usage with its three counts.",
+    source=_CLIENTS,
+    applies=object_answer,
+    concerns=undocumented,
+)
+def reference_shape(case: Case) -> Iterator[Departure]:
+    """Where the document leaves the answer open, clients still need a shape."""
+    for problem in reference_problems(case.operation.family, case.exchange.json.value, streamed=False):
+        yield Departure("the usual shape", problem)
+        return
+
+
+@check(
+    "response.object",
+    Level.SHOULD,
+    "`object` says what the answer is",
+    requirement="object: const: chat.completion (chat), text_completion (completions)",
+    source=f"{_SCHEMA}/properties/object",
+    applies=object_answer,
+)
+def object_name(case: Case) -> Iterator[Departure]:
+    """The schemas allow its absence; strict clients do not."""
+    expected = OBJECT_OF_WHOLE[case.operation.family]
+    if case.exchange.json.value.get("object") != expected:
+        yield Departure(expected, repr(case.exchange.json.value.get("object")))
+
+
+@check(
+    "response.id",
+    Level.SHOULD,
+    "An answer has an id",
+    requirement="required: id",
+    source=f"{_SCHEMA}/required; {_CLIENTS}",
+    applies=object_answer,
+)
+def has_id(case: Case) -> Iterator[Departure]:
+    """An empty id satisfies the schema and helps nobody."""
+    value = case.exchange.json.value.get("id")
+    if not isinstance(value, str) or not value:
+        yield Departure("a string that is not empty", repr(value))
+
+
+@check(
+    "response.created-integer",
+    Level.SHOULD,
+    "`created` is written as an integer",
+    requirement="created: type: integer",
+    source=f"{_SCHEMA}/properties/created",
+    applies=object_answer,
+)
+def created_integer(case: Case) -> Iterator[Departure]:
+    """`1.0` is an integer to JSON Schema and a float to typed clients."""
+    value = case.exchange.json.value.get("created")
+    lexeme = case.exchange.json.floats.get("/created", repr(value))
+    if isinstance(value, bool) or not isinstance(value, int):
+        yield Departure("digits alone", lexeme)
+
+
+@check(
+    "response.created-seconds",
+    Level.SHOULD,
+    "`created` is the moment of the answer in seconds since 1970",
+    requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
+    source=_CLIENTS,
+    applies=lambda case: object_answer(case) and isinstance(case.exchange.json.value.get("created"), (int, float)),
+)
+def created_seconds(case: Case) -> Iterator[Departure]:
+    """Milliseconds overflow 32-bit clients; zero or a start-up time misleads logs."""
+    created = float(case.exchange.json.value["created"])
+    started = datetime.fromisoformat(case.exchange.started).timestamp()
+    if abs(created - started) > _DAY:
+        yield Departure(f"within a day of {started:.0f}", f"{created:.0f}")
+
+
+@check(
+    "response.model",
+    Level.SHOULD,
+    "An answer names the model that was asked for",
+    requirement="required: model",
+    source=f"{_SCHEMA}/properties/model; {_CLIENTS}",
+    applies=lambda case: object_answer(case) and valid_request(case),
+)
+def model(case: Case) -> Iterator[Departure]:
+    """Another name may mean another model."""
+    value = case.exchange.json.value.get("model")
+    if value != case.model:
+        yield Departure(repr(case.model), repr(value))
+
+
+@check(
+    "response.choices",
+    Level.MUST,
+    "An answer has every choice that was asked for, under its own index",
+    requirement="n: how many choices to return; a choice's index is required.",
+    source="/requestBody/content/application~1json/schema/properties/n",
+    applies=lambda case: object_answer(case) and valid_request(case),
+)
+def choices(case: Case) -> Iterator[Departure]:
+    """`n` accepted and not honoured costs its caller an exception."""
+    wanted = count_of_choices(case)
+    given = case.exchange.json.value.get("choices")
+    if wanted is None or not isinstance(given, list):
+        return
+    indexes = [choice.get("index") if isinstance(choice, dict) else None for choice in given]
+    if indexes != list(range(wanted)):
+        yield Departure(f"indexes 0 to {wanted - 1}", ", ".join(map(repr, indexes)) or "no choice at all")

@@ -1,0 +1,185 @@
+"""`usage.*`: what the answer says it cost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.checks.chunk import chunked
+from streamgauge.conformance.checks.response import object_answer
+from streamgauge.conformance.predicates import count_of_choices, valid_request
+from streamgauge.conformance.tokens import limit_of
+from streamgauge.outcomes import Level
+from streamgauge.wire.exchange import Chunk, Exchange
+
+_USAGE = "UsageInfo: prompt_tokens, total_tokens, completion_tokens"
+_SOURCE = "/responses/200/content/application~1json/schema/properties/usage"
+_OPTIONS = "/requestBody/content/application~1json/schema/properties/stream_options"
+_CLIENTS = "what clients of the OpenAI API rely on"
+
+
+def _usage_chunks(exchange: Exchange) -> list[Chunk]:
+    return [chunk for chunk in exchange.stream.chunks if isinstance(chunk.object.get("usage"), dict)]
+
+
+def _usage(exchange: Exchange) -> tuple[dict[str, Any], Chunk | None] | None:
+    """The final usage of an answer, and the chunk that holds it."""
+    if exchange.wants_stream:
+        chunks = _usage_chunks(exchange)
+        return (chunks[-1].object["usage"], chunks[-1]) if chunks else None
+    body = exchange.json.value
+    usage = body.get("usage") if isinstance(body, dict) else None
+    return (usage, None) if isinstance(usage, dict) else None
+
+
+def _counts(case: Case, *names: str) -> list[int] | None:
+    found = _usage(case.exchange)
+    values = [found[0].get(name) for name in names] if found else []
+    return [v for v in values if isinstance(v, int)] if values and all(type(v) is int for v in values) else None
+
+
+def _answer(case: Case) -> bool:
+    return object_answer(case) or (chunked(case) and case.exchange.stream.error is None)
+
+
+def _event(case: Case) -> Any:
+    found = _usage(case.exchange)
+    return found[1].event if found and found[1] else None
+
+
+@check(
+    "usage.sum",
+    Level.MUST,
+    "The total is prompt plus completion",
+    requirement=_USAGE,
+    source=_SOURCE,
+    applies=lambda case: _answer(case)
+    and _counts(case, "prompt_tokens", "completion_tokens", "total_tokens") is not None,
+)
+def total(case: Case) -> Iterator[Departure]:
+    """Bills are made from it."""
+    counts = _counts(case, "prompt_tokens", "completion_tokens", "total_tokens")
+    if counts and counts[0] + counts[1] != counts[2]:
+        yield Departure(f"{counts[0]} + {counts[1]} = {counts[0] + counts[1]}", str(counts[2]), event=_event(case))
+
+
+@check(
+    "usage.limit",
+    Level.MUST,
+    "No more tokens are generated than the limit allows",
+    requirement="max_tokens: the most tokens to generate.",
+    source="/requestBody/content/application~1json/schema/properties/max_tokens",
+    applies=lambda case: _answer(case)
+    and valid_request(case)
+    and limit_of(case.exchange.sent) is not None
+    and _counts(case, "completion_tokens") is not None,
+)
+def limit(case: Case) -> Iterator[Departure]:
+    """The limit is the caller's protection against cost."""
+    allowed, wanted, counts = limit_of(case.exchange.sent), count_of_choices(case), _counts(case, "completion_tokens")
+    if allowed is not None and wanted is not None and counts and counts[0] > allowed * wanted:
+        yield Departure(f"at most {allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
+
+
+def _finish_reasons(exchange: Exchange) -> list[Any]:
+    if exchange.wants_stream:
+        choices = [choice for chunk in exchange.stream.chunks for choice in chunk.choices]
+        return [choice["finish_reason"] for choice in choices if choice.get("finish_reason") is not None]
+    choices = exchange.json.value.get("choices")
+    return [choice.get("finish_reason") for choice in choices if isinstance(choice, dict)] if choices else []
+
+
+@check(
+    "usage.all-choices",
+    Level.MUST,
+    "The completion tokens of all choices are counted",
+    requirement=_USAGE,
+    source=_SOURCE,
+    applies=lambda case: _answer(case)
+    and valid_request(case)
+    and (count_of_choices(case) or 0) > 1
+    and (limit_of(case.exchange.sent) or 0) > 0
+    and _counts(case, "completion_tokens") is not None
+    and _finish_reasons(case.exchange) == ["length"] * (count_of_choices(case) or 0),
+    absent="no answer with several choices that were all cut by the limit",
+)
+def all_choices(case: Case) -> Iterator[Departure]:
+    """Where the limit cut every choice, the sum is known: limit times choices; one limit means that one was counted."""
+    allowed, wanted, counts = limit_of(case.exchange.sent), count_of_choices(case), _counts(case, "completion_tokens")
+    if allowed and wanted and counts and counts[0] == allowed:
+        yield Departure(f"{allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
+
+
+def _asks_usage(case: Case) -> bool:
+    options = case.exchange.sent.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+def _ended(case: Case) -> bool:
+    return chunked(case) and case.exchange.stream.error is None and bool(case.exchange.stream.done)
+
+
+@check(
+    "usage.stream-requested",
+    Level.MUST,
+    "A stream carries usage when it was asked for",
+    requirement="stream_options.include_usage: boolean",
+    source=f"{_OPTIONS}/include_usage",
+    applies=lambda case: _ended(case) and _asks_usage(case),
+)
+def stream_requested(case: Case) -> Iterator[Departure]:
+    """Accepted and not honoured: the caller cannot account for the stream."""
+    if not _usage_chunks(case.exchange):
+        yield Departure("a chunk with usage", "none", event=case.exchange.stream.done[0])
+
+
+@check(
+    "usage.stream-own-chunk",
+    Level.SHOULD,
+    "The usage comes last, in a chunk without choices",
+    requirement="An additional chunk is streamed before [DONE]; its choices are an empty array.",
+    source=_CLIENTS,
+    applies=lambda case: _ended(case) and _asks_usage(case) and bool(_usage_chunks(case.exchange)),
+)
+def stream_own_chunk(case: Case) -> Iterator[Departure]:
+    """Clients look for the chunk whose `choices` is empty."""
+    last = case.exchange.stream.chunks[-1]
+    if last.object.get("choices") != [] or not isinstance(last.object.get("usage"), dict):
+        yield Departure("a last chunk with `choices: []` and usage", "usage elsewhere", event=_event(case))
+
+
+@check(
+    "usage.stream-unrequested",
+    Level.SHOULD,
+    "A stream carries no usage when none was asked for",
+    requirement="include_usage: default: false",
+    source=f"{_OPTIONS}/include_usage",
+    applies=lambda case: _ended(case) and case.exchange.sent.get("stream_options") is None,
+)
+def stream_unrequested(case: Case) -> Iterator[Departure]:
+    """A chunk without choices surprises clients that did not ask for it."""
+    chunks = _usage_chunks(case.exchange)
+    if chunks:
+        yield Departure("usage absent or null", "a chunk with usage", event=chunks[0].event)
+
+
+@check(
+    "usage.pair",
+    Level.SHOULD,
+    "The streamed and the whole form of a request cost the same prompt tokens",
+    requirement=_USAGE,
+    source=_SOURCE,
+    applies=lambda case: _answer(case)
+    and case.exchange.wants_stream
+    and _counts(case, "prompt_tokens") is not None
+    and any(not other.wants_stream and _usage(other) is not None for other in case.partners),
+    absent="no pair of answers that both carry usage",
+)
+def pair(case: Case) -> Iterator[Departure]:
+    """Two code paths, one prompt: a difference means that one of them renders another prompt."""
+    counts = _counts(case, "prompt_tokens")
+    for other in case.partners:
+        found = None if other.wants_stream else _usage(other)
+        if counts and found and found[0].get("prompt_tokens") != counts[0]:
+            whole = found[0].get("prompt_tokens")
+            yield Departure(f"{whole} prompt tokens, as the whole answer says", str(counts[0]), event=_event(case))
+            return

@@ -1,0 +1,137 @@
+"""Judges exchanges by one check and folds what it finds into one finding."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamgauge.conformance.check import Case, Check, Departure, Inconclusive
+from streamgauge.contract.contract import Contract, Operation
+from streamgauge.outcomes import Level, Outcome, most_severe
+from streamgauge.wire.exchange import Exchange
+
+__all__ = ["Finding", "cases_of", "judge"]
+
+EXAMPLES = 3
+"""How many exchanges a finding shows."""
+
+_DEPARTED = {Level.MUST: Outcome.FAIL, Level.SHOULD: Outcome.WARN, Level.MAY: Outcome.WARN}
+
+
+@dataclass(slots=True)
+class Finding:
+    """What one check found for one operation; the fields are those of `finding` in `spec/bundle.schema.json`."""
+
+    check: str
+    level: Level
+    target: str
+    operation: str
+    outcome: Outcome = Outcome.NOT_RUN
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    reason: str = ""
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def line(self) -> dict[str, Any]:
+        """The finding as a line of `findings.jsonl`."""
+        return {
+            "check": self.check,
+            "level": self.level.value,
+            "target": self.target,
+            "operation": self.operation,
+            "outcome": self.outcome.value,
+            "counts": {outcome.value: count for outcome, count in sorted(self.counts.items(), key=lambda item: item[0])},
+            "reason": self.reason,
+            "examples": self.examples,
+        }
+
+
+def cases_of(exchanges: Iterable[Exchange], operation: Operation, contract: Contract, *, target: str, model: str) -> list[Case]:
+    """The exchanges of one target's operation as cases, each with its partners."""
+    own = [exchange for exchange in exchanges if exchange.target == target and exchange.operation == operation.name]
+    pairs: dict[str, list[Exchange]] = {}
+    for exchange in own:
+        if exchange.pair:
+            pairs.setdefault(exchange.pair, []).append(exchange)
+    return [
+        Case(
+            exchange,
+            operation,
+            contract,
+            model,
+            tuple(other for other in pairs.get(exchange.pair, ()) if other is not exchange),
+        )
+        for exchange in own
+    ]
+
+
+def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: Contract, target: str) -> Finding:
+    """
+    Judge every case that the check applies to.
+
+    A check that raises is the harness's fault: its outcome is `error`, and the other exchanges are judged all the same.
+    """
+    finding = Finding(check.id, check.level, target, operation.name)
+    if not check.concerns(operation, contract):
+        finding.outcome = Outcome.NOT_APPLICABLE
+        finding.reason = "the requirement does not concern this operation"
+        return finding
+    limited: set[str] = set()
+    answered: set[str] = set()
+    shown: dict[tuple[Outcome, str], int] = {}
+    candidates: list[tuple[int, int, dict[str, Any]]] = []
+    for case in cases:
+        (limited if case.exchange.rate_limited else answered).add(case.exchange.probe)
+        outcome, example = _judge_one(check, case)
+        if outcome is None:
+            continue
+        finding.counts[outcome] += 1
+        if example is not None:
+            kind = (outcome, example["actual"])
+            shown[kind] = shown.get(kind, 0) + 1
+            candidates.append((shown[kind], list(Outcome).index(outcome), example))
+    finding.outcome = most_severe(finding.counts)
+    # Different kinds first, the most severe ones foremost.
+    finding.examples = [example for _, _, example in sorted(candidates, key=lambda item: item[:2])[:EXAMPLES]]
+    if finding.outcome is Outcome.NOT_RUN:
+        finding.reason = check.absent
+        if unanswered := limited - answered:
+            finding.outcome = Outcome.INCONCLUSIVE
+            finding.counts[Outcome.INCONCLUSIVE] = len(unanswered)
+            finding.reason = f"rate-limited: {len(unanswered)} probes got only 429, or 503 with Retry-After"
+    elif finding.outcome is Outcome.INCONCLUSIVE:
+        finding.reason = finding.examples[0]["actual"]
+    return finding
+
+
+def _judge_one(check: Check, case: Case) -> tuple[Outcome | None, dict[str, Any] | None]:
+    try:
+        if not check.applies(case):
+            return None, None
+        departures = list(check.judge(case))
+    except Inconclusive as reason:
+        return Outcome.INCONCLUSIVE, _example(case, Outcome.INCONCLUSIVE, Departure("evidence", str(reason)))
+    except Exception as problem:
+        said = f"{type(problem).__name__}: {problem}"
+        return Outcome.ERROR, _example(case, Outcome.ERROR, Departure("a verdict of the harness", said))
+    if not departures:
+        return Outcome.PASS, None
+    outcomes = [departure.outcome or _DEPARTED[check.level] for departure in departures]
+    worst = most_severe(outcomes)
+    return worst, _example(case, worst, departures[outcomes.index(worst)])
+
+
+def _example(case: Case, outcome: Outcome, departure: Departure) -> dict[str, Any]:
+    example: dict[str, Any] = {
+        "exchange": case.exchange.id,
+        "outcome": outcome.value,
+        "expected": departure.expected,
+        "actual": departure.actual,
+    }
+    event = departure.event
+    span = departure.span or ((event.start, event.end) if event else None)
+    if span is not None:
+        example["part"] = "body"
+        example["span"] = list(span)
+    if event is not None and event.number >= 0:
+        example["event"] = event.number
+    return example

@@ -1,0 +1,206 @@
+"""
+The pytest plugin behind the suite.
+
+`pytest --pyargs streamgauge.conformance.suite --sg-base-url URL --sg-spec NAME` judges an endpoint from a team's own test
+run; `streamgauge check` runs the same suite in its own process. The controlling process records into the bundle when its
+session starts; the tests, under pytest-xdist in any worker, read the bundle and send nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from streamgauge.conformance.judge import Finding
+    from streamgauge.conformance.session import Item, Settings
+    from streamgauge.config import TargetFlags
+
+# Everything else is imported inside the hooks: this module is loaded by every pytest run of the environment.
+
+SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
+FINDING: pytest.StashKey[Finding] = pytest.StashKey()
+
+_FINDING_ATTRIBUTE = "streamgauge_finding"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options that name the target; the key comes from STREAMGAUGE_API_KEY or a key file, never from here."""
+    group = parser.getgroup("streamgauge", "conformance of OpenAI-compatible endpoints")
+    group.addoption("--sg-base-url", metavar="URL", help="prefix before an operation's path")
+    group.addoption("--sg-target", metavar="NAME", help="target from streamgauge.yaml")
+    group.addoption("--sg-spec", metavar="SPEC", action="append", default=[], help="bundled name or path of a document")
+    group.addoption("--sg-profile", metavar="PROFILE", help="bundled name or path of a profile")
+    group.addoption("--sg-model", metavar="MODEL", help="model to ask for")
+    group.addoption("--sg-path", metavar="[OPERATION=]PATH", action="append", default=[], help="path in place of the document's")
+    group.addoption("--sg-header", metavar="NAME=VALUE", action="append", default=[], help="further header field")
+    group.addoption("--sg-api-key-file", metavar="FILE", type=Path, help="file that holds the key")
+    group.addoption("--sg-ca-file", metavar="FILE", help="certificates to trust")
+    group.addoption("--sg-insecure", action="store_true", help="leave TLS certificates unverified")
+    group.addoption("--sg-output", metavar="DIR", type=Path, help="directory of the bundle (default: runs/<time>)")
+    group.addoption("--sg-select", metavar="PROBE", action="append", default=[], help="send only these probes")
+    group.addoption("--sg-budget-tokens", metavar="N", type=int, help="tokens that one operation may cost")
+    group.addoption("--sg-concurrency", metavar="N", type=int, help="requests at once")
+    group.addoption("--sg-baseline", metavar="FILE", type=Path, help="known findings")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Record, in the controlling process only; `--collect-only` sends nothing."""
+    from streamgauge.errors import StreamgaugeError
+
+    config = session.config
+    if SETTINGS in config.stash:
+        return
+    try:
+        flags = _flags(config)
+        if flags.names_a_target or _worker(config):
+            config.stash[SETTINGS] = _settings(config, flags)
+    except StreamgaugeError as problem:
+        pytest.exit(f"streamgauge: {problem}", returncode=int(problem.exit_code))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist where the bundle lies."""
+    settings = node.config.stash.get(SETTINGS, None)
+    if settings is not None:
+        node.workerinput["streamgauge_directory"] = str(settings.directory)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for each check and operation: known before any traffic."""
+    if "streamgauge_item" in metafunc.fixturenames:
+        settings = metafunc.config.stash.get(SETTINGS, None)
+        items = settings.items() if settings is not None else []
+        metafunc.parametrize("streamgauge_item", items, ids=[item.id for item in items])
+
+
+@pytest.fixture
+def streamgauge_finding(request: pytest.FixtureRequest, streamgauge_item: Item) -> Finding:
+    """What the check of this test finds."""
+    finding = request.config.stash[SETTINGS].judge(streamgauge_item)
+    request.node.stash[FINDING] = finding
+    return finding
+
+
+@pytest.fixture
+def streamgauge_known(request: pytest.FixtureRequest, streamgauge_finding: Finding) -> str:
+    """The baseline's reason for accepting the finding; empty when it is not known."""
+    baseline = request.config.stash[SETTINGS].baseline
+    entry = baseline.known(streamgauge_finding.line()) if baseline is not None else None
+    return entry.reason if entry is not None else ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the finding travel with the report, also from a worker to the controlling process."""
+    report = yield
+    if call.when == "call" and FINDING in item.stash:
+        setattr(report, _FINDING_ATTRIBUTE, item.stash[FINDING].line())
+    return report
+
+
+class FindingsKeeper:
+    """Writes findings as they come, and the gate at the end; lives in the controlling process."""
+
+    def __init__(self, settings: Settings) -> None:
+        from streamgauge.bundle.layout import FINDINGS
+        from streamgauge.bundle.writer import LineWriter
+
+        self._settings = settings
+        self._lines: list[dict[str, Any]] = []
+        self._file = LineWriter(settings.directory / FINDINGS)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Append the finding that a report carries."""
+        line = getattr(report, _FINDING_ATTRIBUTE, None)
+        if line is None:
+            return
+        entry = self._settings.baseline.known(line) if self._settings.baseline else None
+        if entry is not None:
+            line = {**line, "known": {"reason": entry.reason, "expires": str(entry.expires)}}
+        self._lines.append(line)
+        self._file.write(line)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the gate; a stale or expired baseline entry fails the session, too."""
+        from streamgauge.bundle.writer import write_whole
+        from streamgauge.bundle.layout import GATE
+        from streamgauge.gate import decide
+
+        self._file.close()
+        gate = decide(self._lines, baseline=self._settings.baseline, interrupted=self._settings.interrupted)
+        write_whole(self._settings.directory / GATE, gate.line())
+        if gate.baseline and (gate.baseline["stale"] or gate.baseline["expired"]):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say where everything is."""
+        terminalreporter.section("streamgauge")
+        terminalreporter.write_line(f"bundle: {self._settings.directory}")
+        terminalreporter.write_line(f"report: streamgauge report {self._settings.directory}")
+
+
+def _worker(config: pytest.Config) -> str | None:
+    found: str | None = getattr(config, "workerinput", {}).get("streamgauge_directory")
+    return found
+
+
+def _flags(config: pytest.Config) -> TargetFlags:
+    import os
+
+    from streamgauge.config import TargetFlags
+
+    option = config.getoption
+    flags = TargetFlags(
+        target=option("--sg-target"),
+        base_url=option("--sg-base-url"),
+        spec=tuple(option("--sg-spec")),
+        profile=option("--sg-profile"),
+        model=option("--sg-model"),
+        path=tuple(option("--sg-path")),
+        header=tuple(option("--sg-header")),
+        api_key_file=option("--sg-api-key-file"),
+        ca_file=option("--sg-ca-file"),
+        insecure=option("--sg-insecure"),
+    )
+    # The environment may complete a target that was named here; it never starts traffic in somebody else's test run.
+    return flags.with_environment(os.environ) if flags.names_a_target else flags
+
+
+def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
+    from streamgauge.baseline import load_baseline
+    from streamgauge.conformance.plan import BUDGET_TOKENS
+    from streamgauge.conformance.session import Settings
+    from streamgauge.config import resolve_targets
+    from streamgauge.runs import open_bundle, utc_now
+    from streamgauge.wire.recorder import Limits
+
+    option = config.getoption
+    path: Path | None = option("--sg-baseline")
+    targets = resolve_targets(flags)
+    worker = _worker(config)
+    settings = Settings(
+        targets=targets,
+        directory=Path(worker) if worker else Path(),
+        select=tuple(option("--sg-select")),
+        budget_tokens=option("--sg-budget-tokens") or BUDGET_TOKENS,
+        limits=Limits(concurrency=option("--sg-concurrency") or Limits().concurrency),
+        baseline=load_baseline(path, utc_now().date()) if path else None,
+    )
+    if not worker and not config.option.collectonly:
+        from streamgauge.conformance.session import record_into
+        from streamgauge.preflight import preflight
+
+        settings.targets, notes = preflight(targets)
+        writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), seed=0, notes=notes)
+        settings.directory = writer.path.absolute()
+        record_into(settings, writer, meta)
+        config.pluginmanager.register(FindingsKeeper(settings), "streamgauge-findings")
+    return settings

@@ -1,0 +1,123 @@
+"""Which exchanges a check looks at: by what they are, never by which probe sent them."""
+
+from typing import Any
+
+from streamgauge.conformance.check import Case
+from streamgauge.contract.contract import JSON, SSE, Contract, Operation
+from streamgauge.wire.exchange import Credential, Ending
+
+__all__ = [
+    "answered",
+    "asks_whole",
+    "documented",
+    "documented_stream",
+    "lacks_key",
+    "names_stream",
+    "refused",
+    "sends_key",
+    "streamed",
+    "undocumented",
+    "unknown_model",
+    "valid_request",
+    "whole",
+]
+
+
+def answered(case: Case) -> bool:
+    """A final status line arrived, and it was not about the rate."""
+    return case.exchange.status != 0 and not case.exchange.rate_limited
+
+
+def refused(case: Case) -> bool:
+    """A 4xx or 5xx answer."""
+    return answered(case) and case.exchange.status >= 400
+
+
+def asks_whole(case: Case) -> bool:
+    """A JSON request that does not ask for a stream."""
+    return isinstance(case.exchange.sent, dict) and not case.exchange.sent.get("stream")
+
+
+def whole(case: Case) -> bool:
+    """A 200 answer to a request that wants it in one piece."""
+    return case.exchange.status == 200 and asks_whole(case)
+
+
+def names_stream(case: Case) -> bool:
+    """A 200 answer to a request that wants a stream."""
+    return case.exchange.status == 200 and case.exchange.wants_stream
+
+
+def streamed(case: Case) -> bool:
+    """A 200 answer to a request that wants a stream, which is one (by its media type or by its first bytes)."""
+    return names_stream(case) and (
+        case.exchange.response.media_type == SSE or case.exchange.response.body.lstrip()[:5] in (b"data:", b"event", b":")
+    )
+
+
+def valid_request(case: Case) -> bool:
+    """
+    A request that the document allows and that is signed and addressed rightly.
+
+    Computed from the contract, whatever the sender of the request thought of it.
+    """
+    body = case.exchange.sent
+    return (
+        case.exchange.request.credential in (Credential.VALID, Credential.UNCONFIGURED)
+        and case.exchange.request.method == case.operation.method
+        and isinstance(body, dict)
+        and body.get("model") == case.model
+        and case.operation.request.accepts(body)
+    )
+
+
+def unknown_model(case: Case) -> bool:
+    """A request that would be valid if it did not name a model that does not exist."""
+    body = case.exchange.sent
+    return (
+        isinstance(body, dict)
+        and isinstance(body.get("model"), str)
+        and body["model"] != case.model
+        and sends_key(case)
+        and case.operation.request.accepts(body)
+    )
+
+
+def lacks_key(case: Case) -> bool:
+    """A request to a target that has a key, sent without it or with a made-up one."""
+    return case.exchange.request.credential in (Credential.NONE, Credential.WRONG)
+
+
+def sends_key(case: Case) -> bool:
+    """A request signed as the target wants it."""
+    return not lacks_key(case)
+
+
+def documented(operation: Operation, contract: Contract) -> bool:
+    """The document describes the whole answer."""
+    return operation.documents_body(200, JSON)
+
+
+def undocumented(operation: Operation, contract: Contract) -> bool:
+    """The document leaves the answer open: only the shape that clients rely on can be asked for."""
+    return not operation.documents_body(200, JSON)
+
+
+def documented_stream(operation: Operation, contract: Contract) -> bool:
+    """The document describes the payload of the stream's events."""
+    return operation.streams and operation.documents_body(200, SSE)
+
+
+def complete(case: Case) -> bool:
+    """The transfer ended as its framing announced."""
+    return case.exchange.ending is Ending.COMPLETE
+
+
+def count_of_choices(case: Case) -> int | None:
+    """How many choices the request asks for; None when it does not say so clearly."""
+    body: dict[str, Any] = case.exchange.sent
+    n = body.get("n", 1)
+    n = 1 if n is None else n
+    prompt = body.get("prompt")
+    prompts = len(prompt) if isinstance(prompt, list) and prompt and isinstance(prompt[0], (str, list)) else 1
+    return n * prompts if isinstance(n, int) and not isinstance(n, bool) and n >= 1 else None

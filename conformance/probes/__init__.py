@@ -1,0 +1,1 @@
+"""Probes: the named requests that make exchanges. One module for each topic, each a table."""

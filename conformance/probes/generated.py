@@ -1,0 +1,111 @@
+"""
+Schemathesis' coverage cases, sent by our own recorder.
+
+Schemathesis judges a stream's envelope instead of its payload and generates unbounded token limits; so it only supplies
+the cases. Each is made affordable (limits clamped) and sensible (a real model, a prompt), and whether it is valid is
+computed anew by the checks.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import schemathesis
+from schemathesis import GenerationMode
+
+from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
+from streamgauge.contract.contract import Operation
+from streamgauge.contract.plain import plain_request
+
+__all__ = ["DANGEROUS", "generated"]
+
+LIMIT = 2
+"""The most tokens and choices that a generated case may ask for."""
+
+_LIMITED = ("max_tokens", "max_completion_tokens", "min_tokens", "n", "best_of")
+
+DANGEROUS = (
+    "allowed_token_ids",
+    "chat_template",
+    "chat_template_kwargs",
+    "data",
+    "kv_transfer_params",
+    "logit_bias",
+    "media_io_kwargs",
+    "mm_processor_kwargs",
+    "stop_token_ids",
+    "structured_outputs",
+    "vllm_xargs",
+)
+"""Properties whose odd values have stopped engines for everybody; a generated case is sent without them."""
+
+
+def generated(operation: Operation, model: str) -> Iterator[Probe]:
+    """
+    The cases of Schemathesis' coverage phase for one operation, each body once.
+
+    Bodies that break the schema come first: a right server refuses them, so they cost nothing.
+    """
+    plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
+    seen: set[str] = set()
+    valid: list[dict[str, Any]] = []
+    broken: list[Any] = []
+    for body in _bodies(operation):
+        if isinstance(body, dict):
+            body = _affordable(_sensible(body, plain, operation))
+            if _names_a_url(body):
+                continue
+        key = json.dumps(body, sort_keys=True, default=repr)
+        if key in seen:
+            continue
+        seen.add(key)
+        (valid if operation.request.accepts(body) else broken).append(body)
+    for number, body in enumerate(broken):
+        yield Probe(f"generated.broken-{number:04d}", body, free=True)
+    for number, body in enumerate(valid):
+        yield Probe(f"generated.valid-{number:04d}", body)
+
+
+def _bodies(operation: Operation) -> Iterator[Any]:
+    schema = schemathesis.openapi.from_dict(operation.document.normal)
+    source = schema[operation.path][operation.method]
+    for case in schema.iter_coverage_cases(
+        source,
+        generation_modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE],
+        generation_config=schema.config.generation,
+    ):
+        body = case.body
+        if case.method == operation.method and isinstance(body, (dict, list, str, int, float, bool, type(None))):
+            yield body
+
+
+def _sensible(body: dict[str, Any], plain: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    """Real values where the case has none of its own and the schema does not ask for one: the case's point stays."""
+    required = operation.required
+    body = {name: value for name, value in body.items() if name not in DANGEROUS}
+    if isinstance(body.get("model"), str) or (body.get("model") is None and "model" not in required):
+        body["model"] = plain["model"]
+    for name in ("prompt", "messages"):
+        if name in plain and name not in required and body.get(name) in (None, "", []):
+            body[name] = plain[name]
+    limits = [name for name in ("max_tokens", "max_completion_tokens") if name in operation.properties]
+    if all(body.get(name) is None for name in limits):
+        free = next((name for name in limits if name not in body), None)
+        if free is not None:
+            body[free] = LIMIT
+    return body
+
+
+def _affordable(body: dict[str, Any]) -> dict[str, Any]:
+    for name in _LIMITED:
+        value = body.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1 and value > LIMIT:
+            body[name] = LIMIT
+    return body
+
+
+def _names_a_url(node: Any) -> bool:
+    """Whether a part of the body would make the target call somebody."""
+    if isinstance(node, dict):
+        return any((key == "url" and isinstance(value, str)) or _names_a_url(value) for key, value in node.items())
+    return isinstance(node, list) and any(map(_names_a_url, node))

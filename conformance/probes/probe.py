@@ -1,0 +1,67 @@
+"""What a probe is, and what it may cost."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamgauge.wire.exchange import Credential
+
+__all__ = ["MAX_TOKENS", "Probe", "worst_case_tokens"]
+
+MAX_TOKENS = 8
+"""How many tokens a curated probe asks for: enough for a stream with a middle."""
+
+UNLIMITED_TOKENS = 256
+"""What a choice without a limit is reckoned at."""
+
+BYTES_PER_TOKEN = 3
+"""Reckons a prompt's tokens on the safe side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """
+    One request to send.
+
+    Attributes:
+        id: `topic.name`, unique for an operation.
+        body: a JSON value, or raw bytes.
+        free: whether a right server refuses it before it generates anything.
+        pair: the same for the streamed and the whole form of one request.
+        credential: how it is signed; None for the target's usual way.
+    """
+
+    id: str
+    body: Any
+    free: bool = False
+    pair: str = ""
+    credential: Credential | None = None
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        """The body as sent."""
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @property
+    def tokens(self) -> int:
+        """Worst case of what a right server spends on it."""
+        return 0 if self.free else worst_case_tokens(self.body)
+
+
+def worst_case_tokens(body: Any) -> int:
+    """Prompt and completion tokens that a request costs at most; 0 for what is no JSON object."""
+    if not isinstance(body, dict):
+        return 0
+    limits = [body[name] for name in ("max_tokens", "max_completion_tokens") if _is_count(body.get(name))]
+    completion = int(max(limits, default=UNLIMITED_TOKENS))
+    choices = int(body["n"]) if _is_count(body.get("n")) else 1
+    prompt = body.get("prompt")
+    prompts = len(prompt) if isinstance(prompt, list) and prompt and isinstance(prompt[0], (str, list)) else 1
+    size = len(json.dumps({name: body.get(name) for name in ("messages", "prompt", "suffix", "tools")}, default=str))
+    return size // BYTES_PER_TOKEN + completion * max(choices, 1) * prompts
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0

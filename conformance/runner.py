@@ -1,0 +1,71 @@
+"""Runs the suite in this process, with nothing of the user's own pytest configuration."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from importlib.resources import as_file, files
+
+import pytest
+
+from streamgauge.conformance import plugin
+from streamgauge.conformance.session import Settings
+
+__all__ = ["judge_all"]
+
+
+class _Injector:
+    """Hands the settings over and takes the terminal away from pytest: the command line has a view of its own."""
+
+    def __init__(self, settings: Settings, on_item: Callable[[], None]) -> None:
+        self._settings = settings
+        self._on_item = on_item
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[plugin.SETTINGS] = self._settings
+        config.pluginmanager.register(plugin.FindingsKeeper(self._settings), "streamgauge-findings")
+        config.pluginmanager.unregister(name="terminalreporter")
+
+    def pytest_runtest_logfinish(self) -> None:
+        self._on_item()
+
+
+@contextlib.contextmanager
+def _own_environment() -> Iterator[None]:
+    """No options or plugins from the user's environment."""
+    saved = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
+    saved["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def judge_all(settings: Settings, on_item: Callable[[], None] = lambda: None) -> pytest.ExitCode:
+    """
+    Judge what the bundle holds; findings and gate are written into it.
+
+    Args:
+        settings: of a run whose exchanges are recorded.
+        on_item: called after each test.
+
+    Returns:
+        pytest's own exit code; the verdict is in the bundle's gate.
+    """
+    with as_file(files("streamgauge.conformance.suite")) as suite, _own_environment():
+        arguments = [
+            f"{suite / 'test_contract.py'}",
+            f"--config-file={suite / 'pytest.ini'}",
+            f"--rootdir={suite}",
+            "--noconftest",
+            "--import-mode=importlib",
+            "-pno:cacheprovider",
+            "-pno:unraisableexception",
+            "-pno:threadexception",
+            "-pstreamgauge.conformance.plugin",
+        ]
+        return pytest.ExitCode(pytest.main(arguments, plugins=[_Injector(settings, on_item)]))

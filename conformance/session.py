@@ -1,0 +1,139 @@
+"""One conformance run: what it is to judge, and its way from targets to findings."""
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import streamgauge.conformance.checks  # noqa: F401 - declares every check
+from streamgauge.baseline import Baseline
+from streamgauge.bundle.reader import Bundle
+from streamgauge.bundle.writer import BundleWriter
+from streamgauge.conformance.check import CHECKS, Case, Check, select
+from streamgauge.conformance.judge import Finding, cases_of, judge
+from streamgauge.conformance.plan import BUDGET_TOKENS, NotRun, Plan, plan
+from streamgauge.conformance.recording import record
+from streamgauge.contract.contract import Operation
+from streamgauge.errors import UsageError
+from streamgauge.target import Target
+from streamgauge.wire.exchange import Exchange
+from streamgauge.wire.recorder import Limits
+
+__all__ = ["Item", "Settings", "checks_in", "record_into"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One test of the suite: a check on one operation of one target."""
+
+    check: Check
+    target: Target
+    operation: Operation
+
+    @property
+    def id(self) -> str:
+        """How pytest names it."""
+        return f"{self.check.id}-{self.target.name}-{self.operation.name}"
+
+
+@dataclass
+class Settings:
+    """
+    What a run is to do.
+
+    Attributes:
+        targets: whom to ask; their models are known once the preflight is over.
+        directory: the bundle's.
+        sections: ids or topics of checks to judge; all when empty.
+        select: topics or ids of probes to send; all when empty.
+        on_plan, on_exchange: told what is planned, then what happens.
+        interrupted: set when the user stopped the recording.
+    """
+
+    targets: list[Target]
+    directory: Path
+    sections: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    budget_tokens: int = BUDGET_TOKENS
+    limits: Limits = field(default_factory=Limits)
+    baseline: Baseline | None = None
+    on_plan: Callable[[Plan], None] = lambda plan: None
+    on_exchange: Callable[[Exchange], None] = lambda exchange: None
+    interrupted: bool = False
+
+    def items(self) -> list[Item]:
+        """Every test, known before any traffic."""
+        return [
+            Item(check, target, operation)
+            for target in self.targets
+            for operation in target.contract.operations
+            for check in checks_in(self.sections)
+        ]
+
+    @functools.cached_property
+    def _exchanges(self) -> list[Exchange]:
+        return list(Bundle(self.directory).exchanges.values())
+
+    @functools.cached_property
+    def _models(self) -> dict[str, str]:
+        # A worker of pytest-xdist had no preflight: the bundle tells which model was found.
+        return {target["name"]: target["model"] for target in Bundle(self.directory).meta["targets"]}
+
+    @functools.cached_property
+    def _cases(self) -> dict[tuple[str, str], list[Case]]:
+        return {
+            (target.name, operation.name): cases_of(
+                self._exchanges, operation, target.contract, target=target.name, model=self._models[target.name]
+            )
+            for target in self.targets
+            for operation in target.contract.operations
+        }
+
+    def judge(self, item: Item) -> Finding:
+        """What the item's check finds in the bundle."""
+        cases = self._cases[item.target.name, item.operation.name]
+        return judge(item.check, cases, item.operation, item.target.contract, item.target.name)
+
+
+def checks_in(sections: Iterable[str]) -> list[Check]:
+    """
+    The checks of these sections.
+
+    Raises:
+        UsageError: a section names nothing.
+    """
+    sections = tuple(sections)
+    for section in sections:
+        if not any(True for _ in select([section])):
+            topics = ", ".join(dict.fromkeys(check.topic for check in CHECKS.values()))
+            raise UsageError(
+                f"no check is called {section}", hint=f"Topics: {topics}. `streamgauge list checks` shows every id."
+            )
+    return list(select(sections))
+
+
+def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) -> None:
+    """
+    Plan, write down what is planned, then send.
+
+    A Ctrl-C ends the sending, not the run: what was recorded until then is judged.
+    """
+    planned = plan(settings.targets, select=settings.select, budget_tokens=settings.budget_tokens)
+    settings.on_plan(planned)
+    writer.checks([check.declaration() for check in CHECKS.values()])
+    _write_meta(writer, meta, settings, planned.not_run)
+    stopped: list[NotRun] = []
+    try:
+        stopped = record(planned.planned, writer.path, limits=settings.limits, on_exchange=settings.on_exchange)
+    except KeyboardInterrupt:
+        settings.interrupted = True
+    if stopped:
+        _write_meta(writer, meta, settings, [*planned.not_run, *stopped])
+
+
+def _write_meta(writer: BundleWriter, meta: dict[str, Any], settings: Settings, not_run: list[NotRun]) -> None:
+    rows = [
+        {"probe": item.probe, "target": item.target, "operation": item.operation, "reason": item.reason} for item in not_run
+    ]
+    writer.meta({**meta, "budget_tokens": settings.budget_tokens, "not_run": rows})

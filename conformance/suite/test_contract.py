@@ -1,0 +1,24 @@
+"""Every check on every operation: the target keeps its contract."""
+
+import warnings
+
+import pytest
+
+from streamgauge.conformance.judge import Finding
+from streamgauge.conformance.session import Item
+from streamgauge.conformance.verdict import DepartureWarning, describe
+from streamgauge.outcomes import Level, Outcome
+
+
+def test_contract(streamgauge_item: Item, streamgauge_finding: Finding, streamgauge_known: str) -> None:
+    """The check of this test finds no departure from its requirement."""
+    finding = streamgauge_finding
+    if streamgauge_known:
+        pytest.xfail(streamgauge_known)
+    gates = finding.outcome is Outcome.FAIL or (finding.outcome is Outcome.IGNORED and finding.level is Level.MUST)
+    if gates or finding.outcome is Outcome.ERROR:
+        pytest.fail(describe(streamgauge_item.check, finding), pytrace=False)
+    if finding.outcome in (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE, Outcome.INCONCLUSIVE):
+        pytest.skip(f"{finding.outcome}: {finding.reason}")
+    if finding.outcome is not Outcome.PASS:
+        warnings.warn(describe(streamgauge_item.check, finding), DepartureWarning, stacklevel=1)
