@@ -1,0 +1,146 @@
+"""The conformance part of `check` and `run`: progress while it goes, a table of what was found at the end."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from streamgauge.baseline import Baseline
+from streamgauge.bundle.reader import Bundle
+from streamgauge.bundle.writer import BundleWriter
+from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
+from streamgauge.target import Target
+
+__all__ = ["CheckOptions", "check_into", "print_findings"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What `check` and `run` may be told about checking."""
+
+    sections: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    budget_tokens: int | None = None
+    concurrency: int | None = None
+    baseline: Baseline | None = None
+
+
+def check_into(
+    writer: BundleWriter, meta: dict[str, Any], targets: list[Target], options: CheckOptions, console: Console
+) -> bool:
+    """
+    Record and judge; everything is in the bundle afterwards.
+
+    Returns:
+        Whether the user interrupted the recording.
+
+    Raises:
+        CannotTellError: the suite itself broke.
+    """
+    from streamgauge.conformance.plan import BUDGET_TOKENS, Plan
+    from streamgauge.conformance.runner import judge_all
+    from streamgauge.conformance.session import Settings, record_into
+    from streamgauge.errors import CannotTellError
+    from streamgauge.wire.exchange import Exchange
+    from streamgauge.wire.recorder import Limits
+
+    settings = Settings(
+        targets=targets,
+        directory=writer.path,
+        sections=options.sections,
+        select=options.select,
+        budget_tokens=options.budget_tokens or BUDGET_TOKENS,
+        limits=Limits(concurrency=options.concurrency or Limits().concurrency),
+        baseline=options.baseline,
+    )
+    with _progress(console) as progress:
+        sending = progress.add_task("sending probes", total=None)
+        judging = progress.add_task("judging", total=len(settings.items()), visible=False)
+
+        def on_plan(plan: Plan) -> None:
+            progress.update(sending, total=len(plan.planned))
+            if not console.is_terminal:
+                console.print(f"sending {len(plan.planned)} probes, up to {plan.tokens} tokens")
+
+        def on_exchange(exchange: Exchange) -> None:
+            if not exchange.rate_limited:
+                progress.advance(sending)
+
+        settings.on_plan, settings.on_exchange = on_plan, on_exchange
+        record_into(settings, writer, meta)
+        progress.update(judging, visible=True)
+        code = judge_all(settings, on_item=lambda: progress.advance(judging))
+    if code not in (0, 1):
+        raise CannotTellError(f"the suite broke (pytest's exit code {int(code)})", where=str(writer.path))
+    return settings.interrupted
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal or console.quiet,
+    )
+
+
+_STYLE = {
+    Outcome.ERROR: "magenta",
+    Outcome.FAIL: "bold red",
+    Outcome.IGNORED: "red",
+    Outcome.WARN: "yellow",
+    Outcome.INCONCLUSIVE: "cyan",
+    Outcome.REFUSED: "blue",
+    Outcome.PASS: "green",
+}
+
+
+def print_findings(directory: Path, console: Console, *, verbose: bool) -> None:
+    """A table of outcomes, then each finding that counts; with `verbose` also those that do not."""
+    findings = Bundle(directory).findings
+    table = Table(title=None, box=None, pad_edge=False)
+    table.add_column("operation")
+    shown = [outcome for outcome in Outcome if any(f["outcome"] == outcome for f in findings)]
+    for outcome in shown:
+        table.add_column(outcome.value, justify="right", style=_STYLE.get(outcome, "dim"))
+    for name, counts in _by_operation(findings).items():
+        table.add_row(name, *(str(counts[outcome] or "") for outcome in shown))
+    console.print(table)
+    for finding in sorted(findings, key=lambda f: list(Outcome).index(Outcome(f["outcome"]))):
+        outcome, level = Outcome(finding["outcome"]), Level(finding["level"])
+        counts_for_gate = exit_code_of(outcome, level) is not ExitCode.PASS
+        if counts_for_gate or (verbose and outcome in (Outcome.IGNORED, Outcome.WARN, Outcome.REFUSED)):
+            _print_finding(finding, outcome, console)
+
+
+def _by_operation(findings: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = {}
+    for finding in findings:
+        counts.setdefault(f"{finding['target']}: {finding['operation']}", Counter())[finding["outcome"]] += 1
+    return counts
+
+
+def _print_finding(finding: Mapping[str, Any], outcome: Outcome, console: Console) -> None:
+    known = finding.get("known")
+    total = sum(finding["counts"].values())
+    label = f"known until {known['expires']}" if known else outcome.value
+    console.print(
+        f"\n{label} {finding['check']} [{finding['level']}] {finding['operation']}: "
+        f"{finding['counts'].get(outcome.value, 0)} of {total}",
+        style="dim" if known else _STYLE.get(outcome, ""),
+        markup=False,
+        highlight=False,
+    )
+    for example in finding["examples"][:1]:
+        console.print(f"  expected {example['expected']}", markup=False, highlight=False)
+        console.print(f"  actual   {example['actual']}", markup=False, highlight=False)
+    if finding["reason"]:
+        console.print(f"  {finding['reason']}", markup=False, highlight=False)

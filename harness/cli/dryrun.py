@@ -1,0 +1,36 @@
+"""`--dry-run`: what would be sent, and what it would cost at most."""
+
+import dataclasses
+
+from rich.console import Console
+from rich.table import Table
+
+from streamgauge.cli.checking import CheckOptions
+from streamgauge.target import Target
+
+__all__ = ["print_plan"]
+
+
+def print_plan(targets: list[Target], options: CheckOptions, console: Console) -> None:
+    """Print every probe with its worst case of tokens; generated ones as one line for each kind."""
+    from streamgauge.conformance.plan import BUDGET_TOKENS, plan
+
+    named = [dataclasses.replace(target, model=target.model or "<model>") for target in targets]
+    planned = plan(named, select=options.select, budget_tokens=options.budget_tokens or BUDGET_TOKENS)
+    rows: dict[tuple[str, str, str], list[int]] = {}
+    for item in planned.planned:
+        probe = item.probe.id.rsplit("-", 1)[0] + "-*" if item.probe.id.startswith("generated.") else item.probe.id
+        row = rows.setdefault((item.target.url(item.operation), item.operation.name, probe), [0, 0])
+        row[0] += 1
+        row[1] += item.probe.tokens
+    table = Table(box=None, pad_edge=False)
+    for title, justify in (("operation", "left"), ("probe", "left"), ("requests", "right"), ("tokens at most", "right")):
+        table.add_column(title, justify="right" if justify == "right" else "left")
+    for (_, operation, probe), (requests, tokens) in rows.items():
+        table.add_row(operation, probe, str(requests), str(tokens))
+    console.print(table)
+    for url in dict.fromkeys(url for url, _, _ in rows):
+        console.print(f"would go to {url}", markup=False, highlight=False)
+    console.print(f"{len(planned.planned)} requests, {planned.tokens} tokens at most; nothing was sent", highlight=False)
+    if planned.not_run:
+        console.print(f"{len(planned.not_run)} probes beyond the budget", highlight=False)

@@ -1,0 +1,112 @@
+"""`streamgauge list`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+__all__ = ["KINDS", "command"]
+
+Row = dict[str, Any]
+
+
+def _checks() -> list[Row]:
+    import streamgauge.conformance.checks  # noqa: F401 - declares every check
+    from streamgauge.conformance.check import CHECKS
+
+    return [check.declaration() for check in CHECKS.values()]
+
+
+def _probes() -> list[Row]:
+    from streamgauge.conformance.plan import plan
+    from streamgauge.contract.contract import load_contracts
+    from streamgauge.catalog import DOCUMENTS
+    from streamgauge.target import Target
+
+    targets = [
+        Target(contract.profile.name, "http://127.0.0.1", contract, model="MODEL", key="not-a-real-key")
+        for contract in load_contracts(list(DOCUMENTS))
+    ]
+    topics = ("form", "refusal", "auth")
+    return [
+        {"id": item.probe.id, "operation": item.operation.name, "tokens": item.probe.tokens}
+        for item in plan(targets, select=topics).planned
+    ]
+
+
+def _metrics() -> list[Row]:
+    from streamgauge.metrics.definitions import METRICS
+
+    return [{"id": m.id, "title": m.title, "unit": m.unit, "formula": m.formula, "source": m.source} for m in METRICS]
+
+
+def _outcomes() -> list[Row]:
+    from streamgauge.outcomes import OUTCOME_MEANING
+
+    return [{"id": outcome.value, "title": meaning} for outcome, meaning in OUTCOME_MEANING.items()]
+
+
+def _profiles() -> list[Row]:
+    from streamgauge.catalog import profile_names
+    from streamgauge.contract.profile import load_profile
+
+    loaded = [load_profile(name) for name in profile_names()]
+    return [{"id": profile.name, "title": profile.title, "documents": ", ".join(profile.documents)} for profile in loaded]
+
+
+def _specs() -> list[Row]:
+    from streamgauge.catalog import DOCUMENTS
+    from streamgauge.contract.contract import load_contracts
+
+    return [
+        {"id": operation.name, "operation": f"{operation.method} {operation.path}", "profile": contract.profile.name}
+        for contract in load_contracts(list(DOCUMENTS))
+        for operation in contract.operations
+    ]
+
+
+def _runs() -> list[Row]:
+    from streamgauge.bundle.layout import META
+    from streamgauge.bundle.reader import Bundle
+    from streamgauge.runs import RUNS
+
+    found = [Bundle(path.parent) for path in sorted(RUNS.glob(f"*/{META}"))]
+    return [
+        {"id": str(bundle.path), "started": bundle.meta["started"], "verdict": bundle.gate.get("verdict", "none")}
+        for bundle in found
+    ]
+
+
+KINDS: dict[str, Callable[[], list[Row]]] = {
+    "checks": _checks,
+    "probes": _probes,
+    "metrics": _metrics,
+    "outcomes": _outcomes,
+    "profiles": _profiles,
+    "specs": _specs,
+    "runs": _runs,
+}
+"""What can be listed → its rows."""
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def command(kind: str, as_json: bool) -> None:
+    """
+    List checks, probes, metrics, outcomes, profiles, documents (specs) or runs.
+
+    \b
+    Examples:
+      streamgauge list checks
+      streamgauge list specs --json
+    """
+    rows = KINDS[kind]()
+    if as_json:
+        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    columns = [column for column in (rows[0] if rows else {}) if column not in ("requirement", "source", "formula")]
+    widths = {column: max(len(str(row[column])) for row in rows) for column in columns}
+    for row in rows:
+        click.echo("  ".join(str(row[column]).ljust(widths[column]) for column in columns).rstrip())

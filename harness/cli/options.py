@@ -1,0 +1,76 @@
+"""Options that several commands share."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from streamgauge.config import TargetFlags
+    from streamgauge.target import Target
+
+__all__ = ["output_options", "resolve_targets", "target_options"]
+
+_PATH = click.Path(path_type=Path)
+
+_TARGET_OPTIONS = (
+    click.option("--target", metavar="NAME", help="Target from streamgauge.yaml."),
+    click.option("--base-url", metavar="URL", help="Prefix before an operation's path, e.g. http://127.0.0.1:8000."),
+    click.option(
+        "--spec", metavar="SPEC", multiple=True, help="What it has to keep: a bundled document (`list specs`) or a path. Repeatable."
+    ),
+    click.option("--profile", metavar="PROFILE", help="Vendor profile, by name or path. [default: the document's own]"),
+    click.option("--model", metavar="MODEL", help="Model to ask for. [default: the only one that is served]"),
+    click.option("--path", metavar="[OPERATION=]PATH", multiple=True, help="Path in place of the document's. Repeatable."),
+    click.option(
+        "--header",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Further header field; write a secret value as ${VARIABLE}. Repeatable.",
+    ),
+    click.option("--api-key-file", type=_PATH, metavar="FILE", help="File with the key. [default: $STREAMGAUGE_API_KEY]"),
+    click.option("--ca-file", metavar="FILE", help="Certificates to trust instead of the system's (PEM)."),
+    click.option("--insecure", is_flag=True, help="Leave TLS certificates unverified. The report says so."),
+    click.option("--config", type=_PATH, metavar="FILE", help="Configuration. [default: streamgauge.yaml]"),
+)
+
+_OUTPUT_OPTIONS = (
+    click.option("--output", type=_PATH, metavar="DIR", help="Directory of the bundle. [default: runs/<time>-<command>]"),
+    click.option("--quiet", "-q", is_flag=True, help="Only the verdict."),
+    click.option("--verbose", "-v", is_flag=True, help="Warnings and refusals, too."),
+)
+
+
+def _decorate(function: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that name a target; it receives them as `target_flags`."""
+
+    @functools.wraps(function)
+    def command(*args: Any, **kwargs: Any) -> Any:
+        from streamgauge.config import TargetFlags
+
+        names = [field.name for field in dataclasses.fields(TargetFlags)]
+        flags = TargetFlags(**{name: kwargs.pop(name) for name in names})
+        return function(*args, target_flags=flags, **kwargs)
+
+    return _decorate(command, _TARGET_OPTIONS)
+
+
+def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `output`, `quiet` and `verbose`."""
+    return _decorate(function, _OUTPUT_OPTIONS)
+
+
+def resolve_targets(target_flags: "TargetFlags") -> "list[Target]":
+    """The targets that the flags, the environment and streamgauge.yaml mean; see :mod:`streamgauge.config`."""
+    from streamgauge import config
+
+    return config.resolve_targets(target_flags)

@@ -1,0 +1,102 @@
+"""The way of `check`, `load` and `run` from a preflight to the last line: bundle, parts, gate, report, exit code."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from streamgauge.bundle.layout import GATE
+from streamgauge.bundle.reader import Bundle
+from streamgauge.bundle.writer import write_whole
+from streamgauge.gate import decide
+from streamgauge.outcomes import ExitCode
+from streamgauge.target import Target
+
+if TYPE_CHECKING:
+    from streamgauge.cli.checking import CheckOptions
+    from streamgauge.cli.loading import LoadOptions
+
+__all__ = ["CheckPart", "console_for", "perform"]
+
+SEED = 0
+"""Seed of a run whose user gives none."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheckPart:
+    """The conformance part of a run."""
+
+    options: "CheckOptions"
+    verbose: bool = False
+    write_baseline: Path | None = None
+
+
+def console_for(*, quiet: bool) -> Console:
+    """Where progress and tables go; the verdict is printed even when quiet."""
+    return Console(quiet=quiet, highlight=False)
+
+
+def perform(
+    command: str,
+    targets: list[Target],
+    console: Console,
+    *,
+    output: Path | None,
+    check: CheckPart | None = None,
+    load: "LoadOptions | None" = None,
+) -> ExitCode:
+    """
+    Preflight, check, load, gate, report: whatever of it was asked for.
+
+    Returns:
+        The exit code of the gate.
+    """
+    from streamgauge.preflight import preflight
+    from streamgauge.runs import open_bundle
+
+    targets, notes = preflight(targets)
+    for note in notes:
+        console.print(note, markup=False)
+    for target in targets:
+        for operation in target.contract.operations:
+            console.print(f"{target.name}: {operation.name} at {target.url(operation)}", markup=False)
+    writer, meta = open_bundle(command, targets, output=output, seed=load.seed if load else SEED, notes=notes)
+    interrupted = False
+    load_verdict: tuple[ExitCode, str] | None = None
+    if check is not None:
+        from streamgauge.cli.checking import check_into, print_findings
+
+        interrupted = check_into(writer, meta, targets, check.options, console)
+        print_findings(writer.path, console, verbose=check.verbose)
+    if load is not None and not interrupted:
+        from streamgauge.cli.loading import load_into
+
+        load_verdict, interrupted = load_into(writer, targets, load, console)
+    bundle = Bundle(writer.path)
+    baseline = check.options.baseline if check else None
+    gate = decide(bundle.findings, baseline=baseline, load=load_verdict, interrupted=interrupted)
+    write_whole(writer.path / GATE, gate.line())
+    if check is not None and check.write_baseline is not None:
+        from streamgauge.baseline import write_baseline
+        from streamgauge.runs import utc_now
+
+        count = write_baseline(check.write_baseline, bundle.findings, utc_now().date())
+        console.print(f"\nwrote {count} known findings to {check.write_baseline}: say in each why it is accepted", markup=False)
+    _print_verdict(writer.path, gate.exit_code, gate.reasons, json.loads((writer.path / GATE).read_bytes())["verdict"])
+    return gate.exit_code
+
+
+def _print_verdict(directory: Path, code: ExitCode, reasons: list[str], verdict: str) -> None:
+    from streamgauge.reports.output import write_all
+
+    written = write_all(directory)
+    loud = console_for(quiet=False)
+    style = {ExitCode.PASS: "bold green", ExitCode.GATE_FAILED: "bold red"}.get(code, "bold yellow")
+    loud.print(f"\nverdict: {verdict.upper()} (exit {int(code)})", style=style)
+    for reason in reasons[:10]:
+        loud.print(f"  {reason}", markup=False)
+    if len(reasons) > 10:
+        loud.print(f"  and {len(reasons) - 10} more: see the report")
+    loud.print(f"report:  {next(path for path in written if path.suffix == '.html')}", markup=False, soft_wrap=True)
