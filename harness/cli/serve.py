@@ -1,0 +1,128 @@
+"""`streamgauge serve`: the reference endpoint in the foreground."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from streamgauge.errors import UsageError
+
+if TYPE_CHECKING:
+    from streamgauge.reference.settings import Settings
+
+__all__ = ["command"]
+
+_HELP = """
+Serve the reference endpoint until Ctrl-C.
+
+It answers the operations of the bundled documents (Seekr chat and text completions, DeepInfra text
+completions) with deterministic words, exactly as the documents demand, at the pace that you set. Use it to
+try streamgauge without a model, to test a client of your own, or to see what a right answer looks like.
+
+The key is read from --api-key-file, else from STREAMGAUGE_API_KEY, else it is the public
+"streamgauge-reference-key".
+
+\b
+Examples:
+  streamgauge serve
+      every document on http://127.0.0.1:8000, as fast as possible
+  streamgauge serve --ttft-ms 200 --itl-ms 20
+      the first token after 200 ms, then 50 tokens per second
+  streamgauge serve --profile deepinfra --port 0 --model my-model
+      one vendor's document, on a free port, with a model name of your own
+
+Besides the operations there are a list of models beside them, GET /health and GET /metrics (vLLM's names).
+"""
+
+
+@click.command("serve", help=_HELP)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    help="Serve this profile's documents only; repeatable. [default: all]",
+)
+@click.option(
+    "--ttft-ms",
+    type=click.FloatRange(0, 3_600_000),
+    default=0.0,
+    show_default=True,
+    help="Milliseconds from the request to the first token.",
+)
+@click.option(
+    "--itl-ms",
+    type=click.FloatRange(0, 3_600_000),
+    default=0.0,
+    show_default=True,
+    help="Milliseconds from one token to the next.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    help="Name of a model that exists; repeatable. [default: streamgauge-reference]",
+)
+@click.option(
+    "--api-key-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that holds the key on its first line.",
+)
+@click.option("--until-stdin-closes", is_flag=True, hidden=True, help="Stop when standard input ends as well.")
+def command(
+    host: str,
+    port: int,
+    profiles: tuple[str, ...],
+    ttft_ms: float,
+    itl_ms: float,
+    models: tuple[str, ...],
+    api_key_file: Path | None,
+    until_stdin_closes: bool,
+) -> None:
+    """Run the endpoint in this process."""
+    from streamgauge.reference.foreground import run
+    from streamgauge.reference.settings import DEFAULT_MODEL, Settings
+
+    settings = Settings(
+        key=_key(api_key_file),
+        models=models or (DEFAULT_MODEL,),
+        profiles=profiles,
+        ttft_ms=ttft_ms,
+        itl_ms=itl_ms,
+    )
+    _require_names(settings)
+    run(settings, host, port, until_stdin_closes=until_stdin_closes)
+
+
+def _key(file: Path | None) -> str:
+    from streamgauge.reference.settings import DEFAULT_KEY
+
+    if file is None:
+        return os.environ.get("STREAMGAUGE_API_KEY") or DEFAULT_KEY
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"cannot be read: {reason}", where=f"--api-key-file {file}") from None
+    if not lines or not lines[0].strip():
+        raise UsageError("holds no key on its first line", where=f"--api-key-file {file}")
+    return lines[0].strip()
+
+
+def _require_names(settings: "Settings") -> None:
+    from streamgauge.reference.errors import VENDORS
+
+    for name in settings.profiles:
+        if name not in VENDORS:
+            raise UsageError("no such profile", where=f"--profile {name}", hint=f"One of: {', '.join(VENDORS)}.")
+    for name in settings.models:
+        if not name.isprintable() or not name:
+            raise UsageError("a model's name must be printable text", where="--model")

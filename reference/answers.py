@@ -1,0 +1,121 @@
+"""A valid request's answer as payloads with the times at which they are due."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.reference.model import Choice, generate
+from streamgauge.reference.parameters import Parameters
+from streamgauge.reference.settings import Settings
+from streamgauge.reference.shapes import FAMILIES, usage
+
+__all__ = ["Answer", "Payload", "to_json"]
+
+
+def to_json(value: Any) -> bytes:
+    """JSON with its text as UTF-8 and without white space."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """
+    A part of an answer.
+
+    Attributes:
+        due_ms: milliseconds from the request to its writing, at the earliest.
+        data: a whole body, or one server-sent event.
+        tokens: generated tokens that it brings.
+    """
+
+    due_ms: float
+    data: bytes
+    tokens: int = 0
+
+
+class Answer:
+    """
+    What the pseudo-model answers to one request.
+
+    Args:
+        parameters: the request.
+        settings: for the pace.
+        unique: makes the answer's id unique where the request gives none.
+        created: Unix time in seconds.
+    """
+
+    def __init__(self, parameters: Parameters, settings: Settings, *, unique: str, created: int) -> None:
+        self.parameters = parameters
+        self.choices: list[Choice] = generate(parameters)
+        self._settings = settings
+        self._shape = FAMILIES[parameters.family](parameters)
+        self._frame = {
+            "id": self._shape.id_prefix + (parameters.request_id or unique),
+            "created": created,
+            "model": parameters.model,
+        }
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens generated over all choices."""
+        return sum(choice.generated for choice in self.choices)
+
+    def whole(self) -> Payload:
+        """The answer in one piece, due when its last token is."""
+        body = {
+            **self._frame,
+            "object": self._shape.whole_object,
+            "choices": [self._shape.whole(choice) for choice in self.choices],
+            "usage": usage(self.parameters.prompt_tokens, self.completion_tokens),
+        }
+        return Payload(self._due(self._steps - 1), to_json(body), self.completion_tokens)
+
+    def events(self) -> Iterator[Payload]:
+        """The answer as server-sent events: at each token step, one for each choice that is not finished."""
+        done = 0
+        offsets = [0] * len(self.choices)
+        following = [iter(choice.pieces) for choice in self.choices]
+        upcoming = [next(pieces, None) for pieces in following]
+        for choice in self.choices:
+            for opening in self._shape.opening(choice):
+                yield self._event(0, opening, done)
+        for choice in self.choices:
+            for prefix in self._shape.prefix(choice):
+                offsets[choice.index] = len(self.parameters.prefixes[choice.prompt])
+                yield self._event(self._due(0), prefix, done)
+        for step in range(self._steps):
+            due = self._due(step)
+            for index, choice in enumerate(self.choices):
+                if step >= choice.generated:
+                    continue
+                done += 1
+                piece = upcoming[index]
+                if piece is not None and piece.step == step:
+                    yield self._event(due, self._shape.token(choice, piece, offsets[index]), done, tokens=1)
+                    offsets[index] += len(piece.text)
+                    upcoming[index] = next(following[index], None)
+                if step == choice.generated - 1:
+                    hidden = choice.generated - len(choice.pieces)
+                    yield self._event(due, self._shape.finish(choice), done, tokens=hidden)
+        if self.parameters.include_usage:
+            yield self._event(self._due(self._steps - 1), None, done)
+        yield Payload(self._due(self._steps - 1), b"data: [DONE]\n\n")
+
+    @property
+    def _steps(self) -> int:
+        return max(choice.generated for choice in self.choices)
+
+    def _due(self, step: int) -> float:
+        return self._settings.ttft_ms + step * self._settings.itl_ms
+
+    def _event(self, due: float, choice: dict[str, Any] | None, done: int, *, tokens: int = 0) -> Payload:
+        """One chunk with one choice; with none it is the chunk that brings the usage."""
+        body: dict[str, Any] = {
+            **self._frame,
+            "object": self._shape.chunk_object,
+            "choices": [] if choice is None else [choice],
+        }
+        if choice is None or self.parameters.continuous_usage:
+            body["usage"] = usage(self.parameters.prompt_tokens, done)
+        return Payload(due, b"data: " + to_json(body) + b"\n\n", tokens)

@@ -1,0 +1,56 @@
+"""Checks the API key of a request."""
+
+import hmac
+from collections.abc import Iterable
+
+from streamgauge.contract.contract import Operation
+from streamgauge.contract.profile import Auth
+from streamgauge.reference.errors import Kind, Refusal
+
+__all__ = ["challenge", "require_key"]
+
+_KEY_HEADER = "api-key"
+
+
+def require_key(auth: Auth, operation: Operation, headers: Iterable[tuple[str, str]], key: str) -> None:
+    """
+    Accept the key in the profile's form, or alone in a header that the document lists for it (`x-api-key`).
+
+    Args:
+        auth: the profile's form.
+        operation: whose documented header parameters count as well.
+        headers: the request's, names in lower case.
+        key: the right one.
+
+    Raises:
+        Refusal: there is no key, or another one.
+    """
+    bare = {
+        parameter["name"].lower()
+        for parameter in operation.definition.get("parameters", [])
+        if parameter["in"] == "header" and parameter["name"].lower().endswith(_KEY_HEADER)
+    }
+    for name, value in headers:
+        if name == auth.header.lower() and _equal(_credential(auth, value), key):
+            return
+        if name in bare and _equal(value.strip(), key):
+            return
+    raise Refusal(Kind.AUTHENTICATION, "Missing or invalid API key.")
+
+
+def challenge(auth: Auth) -> str:
+    """The value of WWW-Authenticate, which RFC 9110 (15.5.2) demands of every 401."""
+    scheme = "ApiKey" if auth.scheme == "raw" else auth.scheme
+    return f'{scheme} realm="streamgauge reference"'
+
+
+def _credential(auth: Auth, value: str) -> str:
+    """The key inside the header's value; empty when the value has another scheme."""
+    if auth.scheme == "raw":
+        return value.strip()
+    scheme, _, credential = value.strip().partition(" ")
+    return credential.strip() if scheme.lower() == auth.scheme.lower() else ""
+
+
+def _equal(given: str, key: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8"), key.encode("utf-8"))

@@ -1,0 +1,90 @@
+"""Starts the endpoint in a process of its own, for whoever needs one for a while."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+
+from streamgauge.errors import CannotTellError
+from streamgauge.reference.settings import DEFAULT_KEY, DEFAULT_MODEL
+
+__all__ = ["running"]
+
+_READY = "listening on "
+_SECONDS_TO_START = 60.0
+_SECONDS_TO_STOP = 5.0
+
+
+@contextlib.contextmanager
+def running(
+    *,
+    ttft_ms: float = 0,
+    itl_ms: float = 0,
+    key: str = DEFAULT_KEY,
+    models: Sequence[str] = (DEFAULT_MODEL,),
+) -> Iterator[str]:
+    """
+    Run the endpoint on a free loopback port while the block runs; yields its base URL.
+
+    The process ends with the block however that ends, and with this process should it be killed.
+
+    Args:
+        ttft_ms: milliseconds from a request to the first token.
+        itl_ms: milliseconds from each token to the next.
+        key: the API key, handed over by the environment so that no process list shows it.
+        models: names of the models that exist.
+
+    Raises:
+        CannotTellError: it did not start.
+    """
+    arguments = [sys.executable, "-m", "streamgauge", "serve", "--port", "0", "--until-stdin-closes"]
+    arguments += ["--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms)]
+    arguments += [f"--model={model}" for model in models]
+    with tempfile.TemporaryFile() as errors, _process(arguments, key, errors.fileno()) as process:
+        line = _first_line(process)
+        if not line.startswith(_READY):
+            process.wait()
+            errors.seek(0)
+            said = errors.read().decode("utf-8", "replace").strip()
+            raise CannotTellError("the reference endpoint did not start", hint=said or "It said nothing.")
+        yield line.removeprefix(_READY).strip()
+
+
+@contextlib.contextmanager
+def _process(arguments: list[str], key: str, errors: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that is gone when the block has ended."""
+    process = subprocess.Popen(
+        arguments,
+        env={**os.environ, "STREAMGAUGE_API_KEY": key},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        # Ctrl-C in the terminal is for the parent, which still needs the endpoint while it winds up.
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                pipe.close()
+
+
+def _first_line(process: subprocess.Popen[str]) -> str:
+    """What the process says first; empty when it ends before, or is too slow and is killed."""
+    watchdog = threading.Timer(_SECONDS_TO_START, process.kill)
+    watchdog.start()
+    try:
+        return process.stdout.readline() if process.stdout else ""
+    finally:
+        watchdog.cancel()

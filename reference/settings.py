@@ -1,0 +1,31 @@
+"""What one reference endpoint is told when it starts."""
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULT_KEY", "DEFAULT_MODEL", "Settings"]
+
+DEFAULT_KEY = "streamgauge-reference-key"
+"""The key when nobody gives another. It is published on purpose: it guards nothing."""
+
+DEFAULT_MODEL = "streamgauge-reference"
+"""The model's name when nobody gives another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """
+    One endpoint's settings.
+
+    Attributes:
+        key: the only API key that is accepted.
+        models: names of the models that exist; all behave alike.
+        profiles: names of the bundled profiles whose documents are served; empty for all of them.
+        ttft_ms: milliseconds from the request's last byte to the first token.
+        itl_ms: milliseconds from each token to the next.
+    """
+
+    key: str = DEFAULT_KEY
+    models: tuple[str, ...] = (DEFAULT_MODEL,)
+    profiles: tuple[str, ...] = ()
+    ttft_ms: float = 0.0
+    itl_ms: float = 0.0

@@ -1,0 +1,263 @@
+import json
+
+import pytest
+
+from streamgauge.contract.contract import JSON
+from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
+from streamgauge.reference.messages import Request
+from streamgauge.reference.responder import Responder
+from streamgauge.reference.settings import Settings
+from streamgauge.reference.validation import MAX_DEPTH
+from streamgauge.wire.http import Read, decode_response
+
+RESPONDER = Responder(Settings(ttft_ms=200, itl_ms=10), now=lambda: 1_800_000_000.5, unique=lambda: "u1")
+OPERATIONS = {
+    operation.name: (contract, operation) for contract in RESPONDER.contracts for operation in contract.operations
+}
+CHAT, TEXT, DEEP = "seekr-chat", "seekr-completions", "deepinfra-completions"
+USER = [{"role": "user", "content": "How wide is the river?"}]
+BODIES = {
+    CHAT: {"model": DEFAULT_MODEL, "messages": USER},
+    TEXT: {"model": DEFAULT_MODEL, "prompt": "The river is"},
+    DEEP: {"model": DEFAULT_MODEL, "prompt": "The river is"},
+}
+MISSING = object()
+
+
+def request_for(name, body, *, headers=None, method="POST", version="1.1"):
+    """The request of an operation, with the right key unless told otherwise."""
+    contract, operation = OPERATIONS[name]
+    if headers is None:
+        auth = contract.profile.auth
+        headers = ((auth.header.lower(), auth.value(DEFAULT_KEY)), ("content-type", JSON))
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Request(method, operation.path, headers, data, version)
+
+
+def send(request, responder=RESPONDER):
+    """The response to a request, decoded from the very bytes, and the writes that made it."""
+    reply = responder.reply(request)
+    writes = list(reply.writes)
+    wire = b"".join(write.data for write in writes)
+    reads = [Read(write.due_ms, len(write.data)) for write in writes]
+    response = decode_response(wire, reads, method=request.method or "POST", closed=not reply.keep_alive)
+    assert response.protocol_error == ""
+    assert response.complete
+    assert response.status == reply.status
+    assert DEFAULT_KEY.encode() not in wire
+    return response, writes
+
+
+def ask(name, **changes):
+    """The response to an operation's plain request with some members changed."""
+    body = {key: value for key, value in {**BODIES[name], **changes}.items() if value is not MISSING}
+    response, _ = send(request_for(name, body))
+    return response
+
+
+def refused(name, response, status, param=None):
+    """Judge an error by its status, its document's schema and its vendor's habits."""
+    contract, operation = OPERATIONS[name]
+    assert response.status == status, response.body
+    assert contract.allows_status(operation, status)
+    assert response.media_type == JSON
+    body = json.loads(response.body)
+    assert operation.response(status, JSON).problems(body) == []
+    if name == DEEP and status == 422:
+        [detail] = body["detail"]
+        assert detail["loc"] == (["body"] if param is None else ["body", param])
+    elif name == DEEP:
+        assert set(body["error"]) == {"message", "type", "param", "code"}
+    else:
+        assert body["error"]["code"] == status
+        assert body["error"].get("param") == param
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+REFUSED = [
+    *[(name, {"model": "other"}, 404 if name == DEEP else 422, "model") for name in BODIES],
+    (CHAT, {"model": MISSING}, 400, "model"),
+    (TEXT, {"model": None}, 400, "model"),
+    (DEEP, {"model": MISSING}, 422, None),
+    (TEXT, {"prompt": MISSING}, 400, "prompt"),
+    (TEXT, {"prompt": None}, 400, "prompt"),
+    (TEXT, {"prompt": []}, 400, "prompt"),
+    (TEXT, {"prompt": [[1], []]}, 400, "prompt"),
+    (TEXT, {"prompt": ["a"] * 1025}, 422, "prompt"),
+    (TEXT, {"prompt": [1, "a"] * 20_000}, 400, None),
+    (DEEP, {"prompt": []}, 422, "prompt"),
+    (DEEP, {"prompt": [-1]}, 422, "prompt"),
+    (CHAT, {"messages": MISSING}, 400, None),
+    (CHAT, {"messages": []}, 422, "messages"),
+    (CHAT, {"messages": [{"role": "robot"}]}, 400, "messages"),
+    (CHAT, {"messages": [{"role": "user", "content": [IMAGE]}]}, 422, "messages"),
+    (TEXT, {"max_tokens": "16"}, 400, "max_tokens"),
+    (TEXT, {"max_tokens": True}, 400, "max_tokens"),
+    (DEEP, {"temperature": 3}, 422, "temperature"),
+    (DEEP, {"stop": None}, 422, "stop"),
+    *[(name, {"max_tokens": value}, 422, "max_tokens") for name in BODIES for value in (0, -1, 8192, 10**30)],
+    *[(name, {"n": value}, 422, "n") for name in BODIES for value in (0, -5, 129)],
+    (CHAT, {"n": 128, "max_tokens": 600}, 422, "n"),
+    (TEXT, {"prompt": "x " * 8200}, 422, "max_tokens"),
+    (DEEP, {"prompt": "x " * 8192}, 422, "max_tokens"),
+    (TEXT, {"min_tokens": 20}, 422, "min_tokens"),
+    (TEXT, {"min_tokens": -1}, 422, "min_tokens"),
+    (CHAT, {"min_tokens": 9000}, 422, "max_tokens"),
+    (TEXT, {"temperature": -1}, 422, "temperature"),
+    (CHAT, {"top_p": 1.5}, 422, "top_p"),
+    (TEXT, {"logprobs": -1}, 422, "logprobs"),
+    (TEXT, {"logprobs": 21}, 422, "logprobs"),
+    (CHAT, {"top_logprobs": 2}, 422, "top_logprobs"),
+    (CHAT, {"logprobs": True, "top_logprobs": 21}, 422, "top_logprobs"),
+    (CHAT, {"logprob_token_ids": [1]}, 422, "logprob_token_ids"),
+    (TEXT, {"logprob_token_ids": [1], "logprobs": 1}, 422, "logprob_token_ids"),
+    (TEXT, {"stop": ""}, 422, "stop"),
+    (TEXT, {"stop": ["a", ""]}, 422, "stop"),
+    (CHAT, {"continue_final_message": True, "add_generation_prompt": True}, 422, "continue_final_message"),
+    (CHAT, {"priority": 1}, 422, "priority"),
+    (TEXT, {"thinking_token_budget": -2}, 422, "thinking_token_budget"),
+    (TEXT, {"structured_outputs": {}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"regex": "a", "choice": ["a"]}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"regex": "a"}}, 422, "structured_outputs"),
+    (TEXT, {"response_format": {"type": "json_schema"}}, 422, "response_format"),
+    (
+        CHAT,
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}},
+        422,
+        "response_format",
+    ),
+    (CHAT, {"response_format": {"type": "json_object"}}, 422, "response_format"),
+    (CHAT, {"response_format": {"type": "structural_tag", "format": 1}}, 422, "response_format"),
+    (DEEP, {"response_format": {"type": "regex", "regex": "a"}}, 422, "response_format"),
+    (CHAT, {"repetition_detection": {"max_pattern_size": 3}}, 422, "repetition_detection"),
+    (CHAT, {"repetition_detection": {"min_pattern_size": 3, "min_count": 2}}, 422, "repetition_detection"),
+    (CHAT, {"tools": [{"function": {"name": "f"}}], "tool_choice": "required"}, 422, "tool_choice"),
+    (CHAT, {"tool_choice": {"function": {"name": "f"}}}, 422, "tool_choice"),
+    *[
+        (CHAT, {param: value}, 422, param)
+        for param, value in {
+            "use_beam_search": True,
+            "logit_bias": {"5": 1},
+            "allowed_token_ids": [1],
+            "bad_words": ["a"],
+            "stop_token_ids": [0],
+            "prompt_logprobs": 0,
+            "return_token_ids": True,
+            "return_prompt_text": True,
+            "return_tokens_as_token_ids": True,
+            "chat_template": "{{ x }}",
+            "documents": [{}],
+            "truncate_prompt_tokens": -1,
+            "kv_transfer_params": {"a": 1},
+            "vllm_xargs": {"a": 1},
+        }.items()
+    ],
+    (DEEP, {"data": {"image": ["x"]}}, 422, "data"),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("name", "changes", "status", "param"), REFUSED)
+def test_refused(name, changes, status, param, stream):
+    """Each rule has its status and names its parameter, streamed or not: errors are never streamed."""
+    refused(name, ask(name, stream=stream, **changes), status, param)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"a": NaN}',
+        b'{"a": 1e400}',
+        b'{"a": "\\ud800"}',
+        b'\xef\xbb\xbf{"model": "m"}',
+        b'{"a": %s}' % (b"9" * 5000),
+        b'{"a": %s%s}' % (b"[" * MAX_DEPTH, b"]" * MAX_DEPTH),
+        b"[" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("name", BODIES)
+def test_body_that_is_not_json(name, body):
+    """What is no strict JSON object is malformed in the vendor's manner."""
+    response, _ = send(request_for(name, body))
+    refused(name, response, 422 if name == DEEP else 400)
+
+
+def headers_of(*credentials, content_type=JSON):
+    """These credentials and a content type."""
+    return (*credentials, ("content-type", content_type))
+
+
+@pytest.mark.parametrize(
+    ("name", "credentials", "status"),
+    [
+        (CHAT, (("authorization", DEFAULT_KEY),), 200),
+        (CHAT, (("authorization", f"Bearer {DEFAULT_KEY}"),), 401),
+        (CHAT, (("x-api-key", DEFAULT_KEY),), 401),
+        (TEXT, (("authorization", DEFAULT_KEY + "x"),), 401),
+        (TEXT, (("authorization", ""),), 401),
+        (TEXT, (), 401),
+        (DEEP, (("authorization", f"Bearer {DEFAULT_KEY}"),), 200),
+        (DEEP, (("authorization", f"bearer {DEFAULT_KEY}"),), 200),
+        (DEEP, (("authorization", DEFAULT_KEY),), 401),
+        (DEEP, (("authorization", "Bearer ключ".encode().decode("latin-1")),), 401),
+        (DEEP, (("x-api-key", DEFAULT_KEY),), 200),
+        (DEEP, (("xi-api-key", DEFAULT_KEY),), 200),
+        (DEEP, (("x-api-key", f"Bearer {DEFAULT_KEY}"),), 401),
+    ],
+)
+def test_forms_of_the_key(name, credentials, status):
+    """The key counts only in the vendor's form; a missing or wrong one is told before the body is read."""
+    response, _ = send(request_for(name, BODIES[name], headers=headers_of(*credentials)))
+    assert response.status == status
+    if status == 401:
+        refused(name, response, 401)
+        assert response.header("www-authenticate")
+        broken, _ = send(request_for(name, b"{", headers=credentials))
+        assert broken.status == 401
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("application/json; charset=utf-8", 200),
+        ("Application/JSON", 200),
+        ("text/plain", 415),
+        ("application/jsonx", 415),
+        ("", 415),
+    ],
+)
+@pytest.mark.parametrize("name", BODIES)
+def test_content_type(name, content_type, status):
+    """Only application/json is taken, and a compressed body is not."""
+    contract, _ = OPERATIONS[name]
+    credential = ("authorization", contract.profile.auth.value(DEFAULT_KEY))
+    headers = headers_of(credential, content_type=content_type)
+    response, _ = send(request_for(name, BODIES[name], headers=headers))
+    assert response.status == status
+    if status == 415:
+        refused(name, response, 415)
+    packed, _ = send(request_for(name, b"", headers=(*headers, ("content-encoding", "gzip"))))
+    assert packed.status == 415
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
+@pytest.mark.parametrize("name", BODIES)
+def test_other_methods(name, method):
+    """Every other method of an operation is refused, and the right one named."""
+    response, _ = send(request_for(name, b"", method=method))
+    assert response.status == 405
+    assert response.header("allow") == "POST"
+    assert bool(response.body) == (method != "HEAD")
+
+
+@pytest.mark.parametrize("target", ["/", "/v1", "/v1/completions/", "*", "http://host", "/health/../x", "//health"])
+def test_unknown_path(target):
+    """A path that is not served is 404, key or not."""
+    response, _ = send(Request("GET", target))
+    assert response.status == 404
