@@ -39,13 +39,17 @@ class Finding:
             "target": self.target,
             "operation": self.operation,
             "outcome": self.outcome.value,
-            "counts": {outcome.value: count for outcome, count in sorted(self.counts.items(), key=lambda item: item[0])},
+            "counts": {
+                outcome.value: count for outcome, count in sorted(self.counts.items(), key=lambda item: item[0])
+            },
             "reason": self.reason,
             "examples": self.examples,
         }
 
 
-def cases_of(exchanges: Iterable[Exchange], operation: Operation, contract: Contract, *, target: str, model: str) -> list[Case]:
+def cases_of(
+    exchanges: Iterable[Exchange], operation: Operation, contract: Contract, *, target: str, model: str
+) -> list[Case]:
     """The exchanges of one target's operation as cases, each with its partners."""
     own = [exchange for exchange in exchanges if exchange.target == target and exchange.operation == operation.name]
     pairs: dict[str, list[Exchange]] = {}

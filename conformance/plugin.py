@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from streamgauge.config import TargetFlags
     from streamgauge.conformance.judge import Finding
     from streamgauge.conformance.session import Item, Settings
-    from streamgauge.config import TargetFlags
 
 # Everything else is imported inside the hooks: this module is loaded by every pytest run of the environment.
 
@@ -35,7 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--sg-spec", metavar="SPEC", action="append", default=[], help="bundled name or path of a document")
     group.addoption("--sg-profile", metavar="PROFILE", help="bundled name or path of a profile")
     group.addoption("--sg-model", metavar="MODEL", help="model to ask for")
-    group.addoption("--sg-path", metavar="[OPERATION=]PATH", action="append", default=[], help="path in place of the document's")
+    group.addoption(
+        "--sg-path",
+        metavar="[OPERATION=]PATH",
+        action="append",
+        default=[],
+        help="path in place of the document's",
+    )
     group.addoption("--sg-header", metavar="NAME=VALUE", action="append", default=[], help="further header field")
     group.addoption("--sg-api-key-file", metavar="FILE", type=Path, help="file that holds the key")
     group.addoption("--sg-ca-file", metavar="FILE", help="certificates to trust")
@@ -130,8 +136,8 @@ class FindingsKeeper:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the gate; a stale or expired baseline entry fails the session, too."""
-        from streamgauge.bundle.writer import write_whole
         from streamgauge.bundle.layout import GATE
+        from streamgauge.bundle.writer import write_whole
         from streamgauge.gate import decide
 
         self._file.close()
@@ -176,9 +182,9 @@ def _flags(config: pytest.Config) -> TargetFlags:
 
 def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
     from streamgauge.baseline import load_baseline
+    from streamgauge.config import resolve_targets
     from streamgauge.conformance.plan import BUDGET_TOKENS
     from streamgauge.conformance.session import Settings
-    from streamgauge.config import resolve_targets
     from streamgauge.runs import open_bundle, utc_now
     from streamgauge.wire.recorder import Limits
 

@@ -51,7 +51,8 @@ def names_stream(case: Case) -> bool:
 def streamed(case: Case) -> bool:
     """A 200 answer to a request that wants a stream, which is one (by its media type or by its first bytes)."""
     return names_stream(case) and (
-        case.exchange.response.media_type == SSE or case.exchange.response.body.lstrip()[:5] in (b"data:", b"event", b":")
+        case.exchange.response.media_type == SSE
+        or case.exchange.response.body.lstrip()[:5] in (b"data:", b"event", b":")
     )
 
 

@@ -84,7 +84,11 @@ class Settings:
     def _cases(self) -> dict[tuple[str, str], list[Case]]:
         return {
             (target.name, operation.name): cases_of(
-                self._exchanges, operation, target.contract, target=target.name, model=self._models[target.name]
+                self._exchanges,
+                operation,
+                target.contract,
+                target=target.name,
+                model=self._models[target.name],
             )
             for target in self.targets
             for operation in target.contract.operations
@@ -108,7 +112,8 @@ def checks_in(sections: Iterable[str]) -> list[Check]:
         if not any(True for _ in select([section])):
             topics = ", ".join(dict.fromkeys(check.topic for check in CHECKS.values()))
             raise UsageError(
-                f"no check is called {section}", hint=f"Topics: {topics}. `streamgauge list checks` shows every id."
+                f"no check is called {section}",
+                hint=f"Topics: {topics}. `streamgauge list checks` shows every id.",
             )
     return list(select(sections))
 
@@ -134,6 +139,7 @@ def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) 
 
 def _write_meta(writer: BundleWriter, meta: dict[str, Any], settings: Settings, not_run: list[NotRun]) -> None:
     rows = [
-        {"probe": item.probe, "target": item.target, "operation": item.operation, "reason": item.reason} for item in not_run
+        {"probe": item.probe, "target": item.target, "operation": item.operation, "reason": item.reason}
+        for item in not_run
     ]
     writer.meta({**meta, "budget_tokens": settings.budget_tokens, "not_run": rows})

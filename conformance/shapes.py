@@ -12,7 +12,11 @@ OBJECT_OF_WHOLE = {CHAT: "chat.completion", COMPLETIONS: "text_completion"}
 OBJECT_OF_CHUNK = {CHAT: "chat.completion.chunk", COMPLETIONS: "text_completion"}
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
-_USAGE = {"type": "object", "required": list(_COUNTS), "properties": {name: {"type": "integer", "minimum": 0} for name in _COUNTS}}
+_USAGE = {
+    "type": "object",
+    "required": list(_COUNTS),
+    "properties": {name: {"type": "integer", "minimum": 0} for name in _COUNTS},
+}
 
 
 def _answer(choice: dict[str, Any], *, streamed: bool) -> Validator:

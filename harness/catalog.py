@@ -25,7 +25,9 @@ def document_text(name: str) -> bytes:
 def profile_names() -> list[str]:
     """The bundled profiles, in alphabetical order."""
     return sorted(
-        entry.name.removesuffix(".yaml") for entry in _SPEC.joinpath("profiles").iterdir() if entry.name.endswith(".yaml")
+        entry.name.removesuffix(".yaml")
+        for entry in _SPEC.joinpath("profiles").iterdir()
+        if entry.name.endswith(".yaml")
     )
 
 

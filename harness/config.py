@@ -86,7 +86,10 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
     elif flags.base_url is not None:
         settings = {"base_url": flags.base_url, "spec": []}
     else:
-        raise ConfigError("no target named", hint="Name one: --base-url URL --spec NAME, or --target NAME from streamgauge.yaml.")
+        raise ConfigError(
+            "no target named",
+            hint="Name one: --base-url URL --spec NAME, or --target NAME from streamgauge.yaml.",
+        )
     specs = list(flags.spec) or settings["spec"]
     if not specs:
         raise ConfigError(
@@ -148,7 +151,9 @@ def _settings(flags: TargetFlags, environment: Mapping[str, str]) -> dict[str, A
     targets: dict[str, Any] = located.data["targets"]
     if flags.target not in targets:
         raise ConfigError(
-            f"no target is called {flags.target}", where=located.where(["targets"]), hint=f"There are: {', '.join(targets)}."
+            f"no target is called {flags.target}",
+            where=located.where(["targets"]),
+            hint=f"There are: {', '.join(targets)}.",
         )
     settings = dict(targets[flags.target])
     _refuse_references(settings, located, ["targets", flags.target])

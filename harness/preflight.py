@@ -46,13 +46,13 @@ def preflight(targets: Sequence[Target], limits: Limits | None = None) -> tuple[
 
 async def _preflight(targets: Sequence[Target], limits: Limits) -> tuple[list[Target], list[str]]:
     ready, notes = [], []
-    for target in targets:
-        if target.insecure:
-            notes.append(f"{target.name}: TLS certificates are NOT verified (--insecure)")
-        async with Recorder(target, limits=limits, process="preflight") as recorder:
-            if not target.model:
-                models = await _models(target, recorder)
-                target = dataclasses.replace(target, model=_only(models, target))
+    for named in targets:
+        if named.insecure:
+            notes.append(f"{named.name}: TLS certificates are NOT verified (--insecure)")
+        async with Recorder(named, limits=limits, process="preflight") as recorder:
+            target = named
+            if not named.model:
+                target = dataclasses.replace(named, model=_only(await _models(named, recorder), named))
                 notes.append(f"{target.name}: no model named; took the only one that is served, {target.model}")
             operation = target.contract.operations[0]
             exchange = await recorder.send(_request(target, operation))
@@ -66,7 +66,11 @@ async def _preflight(targets: Sequence[Target], limits: Limits) -> tuple[list[Ta
 def _request(target: Target, operation: Operation) -> Outgoing:
     body = plain_request(operation, target.model, max_tokens=1)
     return Outgoing(
-        target.url(operation), json.dumps(body).encode(), target.credential, operation=operation.name, probe="preflight"
+        target.url(operation),
+        json.dumps(body).encode(),
+        target.credential,
+        operation=operation.name,
+        probe="preflight",
     )
 
 
@@ -75,7 +79,11 @@ async def _models(target: Target, recorder: Recorder) -> list[str]:
     _require_reachable(target.models_url, exchange)
     listed = exchange.json.value if exchange.status == 200 else None
     data = listed.get("data") if isinstance(listed, dict) else None
-    return [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)] if isinstance(data, list) else []
+    return (
+        [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)]
+        if isinstance(data, list)
+        else []
+    )
 
 
 def _only(models: list[str], target: Target) -> str:
@@ -121,7 +129,11 @@ def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: 
     if status in (404, 405):
         raise ConfigError(what, where=url, hint=f"The path may be wrong: --path sets it.{served}")
     if exchange.rate_limited:
-        raise CannotTellError(what, where=url, hint="The endpoint limits the rate; its Retry-After was waited for. Try again later.")
+        raise CannotTellError(
+            what,
+            where=url,
+            hint="The endpoint limits the rate; its Retry-After was waited for. Try again later.",
+        )
     error: type[StreamgaugeError] = CannotTellError if status >= 500 else ConfigError
     hint = "The server fails on the plainest request." if status >= 500 else f"The plainest request is refused.{served}"
     raise error(what, where=url, hint=hint)

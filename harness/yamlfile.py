@@ -72,9 +72,7 @@ def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node | None, y
     return None, None
 
 
-def load_yaml(
-    source: Path | str | bytes, *, name: str = "", error: type[StreamgaugeError] = UsageError
-) -> Located:
+def load_yaml(source: Path | str | bytes, *, name: str = "", error: type[StreamgaugeError] = UsageError) -> Located:
     """
     Read one YAML (or JSON) document.
 

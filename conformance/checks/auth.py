@@ -65,7 +65,7 @@ def wrong(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "No answer repeats the key",
     requirement="A credential that is repeated in an answer ends up in the logs of everybody who stores answers.",
-    source="RFC 9700 and common practice",
+    source="the plain meaning of a secret",
     applies=lambda case: answered(case) and case.exchange.request.credential is Credential.VALID,
     absent=_NO_KEY,
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.predicates import count_of_choices, documented_stream, streamed, undocumented
-from streamgauge.contract.contract import CHAT, SSE
 from streamgauge.conformance.shapes import OBJECT_OF_CHUNK, reference_problems
+from streamgauge.contract.contract import CHAT, SSE
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk
 
@@ -129,7 +129,9 @@ def choice_indexes(case: Case) -> Iterator[Departure]:
     if set(seen) != set(range(wanted)):
         odd = next((chunk for index, chunk in seen.items() if index not in range(wanted)), None)
         yield Departure(
-            f"indexes 0 to {wanted - 1}", ", ".join(map(repr, seen)) or "no choice at all", event=odd.event if odd else None
+            f"indexes 0 to {wanted - 1}",
+            ", ".join(map(repr, seen)) or "no choice at all",
+            event=odd.event if odd else None,
         )
 
 

@@ -179,7 +179,10 @@ def stream_shape(case: Case) -> Iterator[Departure]:
     "error.retry-after",
     Level.SHOULD,
     "A limited rate says when to come back",
-    requirement="Responses MAY include a Retry-After header indicating how long to wait before making a new request.",
+    requirement=(
+        "The response representations ... MAY include a Retry-After header indicating how long to wait before making a new "
+        "request."
+    ),
     source="RFC 6585, section 4",
     applies=lambda case: case.exchange.status == 429,
     absent="the rate was never limited",

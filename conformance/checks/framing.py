@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
 from streamgauge.conformance.predicates import complete, documented_stream, streamed
 from streamgauge.outcomes import Level
 from streamgauge.wire.json import read_json
@@ -35,14 +36,18 @@ def utf8(case: Case) -> Iterator[Departure]:
     except UnicodeDecodeError as problem:
         cut_off = problem.end == len(body) and not complete(case)
         if not cut_off:
-            yield Departure("UTF-8", f"byte 0x{body[problem.start]:02x}: {problem.reason}", span=(problem.start, problem.end))
+            yield Departure(
+                "UTF-8",
+                f"byte 0x{body[problem.start]:02x}: {problem.reason}",
+                span=(problem.start, problem.end),
+            )
 
 
 @check(
     "sse.bom",
     Level.SHOULD,
     "The stream has no byte order mark",
-    requirement="The UTF-8 decode algorithm strips one leading UTF-8 byte order mark, if any.",
+    requirement="The UTF-8 decode algorithm strips one leading UTF-8 Byte Order Mark (BOM), if any.",
     source="WHATWG HTML, section 9.2.6",
     applies=streamed,
 )
@@ -68,7 +73,11 @@ def line_ending(case: Case) -> Iterator[Departure]:
             seen.setdefault(line.ending, (line.end - len(line.ending), line.end))
     if b"\r" in seen or len(seen) > 1:
         span = seen.get(b"\r") or list(seen.values())[-1]
-        yield Departure("one kind of line ending, LF or CRLF", " and ".join(repr(ending.decode()) for ending in seen), span=span)
+        yield Departure(
+            "one kind of line ending, LF or CRLF",
+            " and ".join(repr(ending.decode()) for ending in seen),
+            span=span,
+        )
 
 
 @check(
@@ -109,7 +118,11 @@ def data_space(case: Case) -> Iterator[Departure]:
     for event in case.exchange.stream.events:
         for line in event.lines:
             if line.content.startswith(b"data:") and not line.content.startswith(b"data: "):
-                yield Departure("`data: `", _shown(line.content[:20].decode("utf-8", "replace")), span=(line.start, line.end))
+                yield Departure(
+                    "`data: `",
+                    _shown(line.content[:20].decode("utf-8", "replace")),
+                    span=(line.start, line.end),
+                )
                 return
 
 
@@ -134,7 +147,10 @@ def one_data_line(case: Case) -> Iterator[Departure]:
     "sse.event-name",
     Level.SHOULD,
     "Events have no name of their own",
-    requirement="The default event type is `message`; others reach only listeners that ask for them by name.",
+    requirement=(
+        "If the event type buffer has a value other than the empty string, change the type of the newly created event to equal "
+        "the value of the event type buffer."
+    ),
     source="WHATWG HTML, section 9.2.6",
     applies=streamed,
 )
@@ -178,21 +194,30 @@ def data_json(case: Case) -> Iterator[Departure]:
             return
 
 
-@check(
-    "sse.strict-json",
-    Level.MUST,
-    "The payloads' JSON is strict",
-    requirement="The names within an object SHOULD be unique. Numeric values such as Infinity and NaN are not permitted.",
-    source="RFC 8259, sections 4 and 6",
-    applies=streamed,
-)
-def strict_json(case: Case) -> Iterator[Departure]:
-    """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
+def _defects(case: Case, rule: JsonRule) -> Iterator[Departure]:
     for chunk in case.exchange.stream.chunks:
         for defect in chunk.json.defects:
-            if chunk.json.valid:
-                yield Departure("strict JSON", f"{defect.kind}: {defect.detail}", event=chunk.event)
+            if chunk.json.valid and defect.kind in rule.kinds:
+                yield Departure(rule.expected, f"{defect.kind}: {defect.detail}", event=chunk.event)
                 return
+
+
+@check("sse.strict-json", Level.MUST, "The payloads' JSON is strict", **STRICT.declared, applies=streamed)
+def strict_json(case: Case) -> Iterator[Departure]:
+    """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
+    return _defects(case, STRICT)
+
+
+@check(
+    "sse.interoperable-json",
+    Level.SHOULD,
+    "The payloads' JSON is read alike everywhere",
+    **INTEROPERABLE.declared,
+    applies=streamed,
+)
+def interoperable_json(case: Case) -> Iterator[Departure]:
+    """Which of two values counts, and what a lone surrogate becomes, differs from parser to parser."""
+    return _defects(case, INTEROPERABLE)
 
 
 def _done(case: Case) -> Iterator[Departure]:

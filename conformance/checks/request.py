@@ -143,9 +143,15 @@ def valid(case: Case) -> Iterator[Departure]:
 
 
 def _plain_names(operation: Operation) -> set[str]:
-    return {"model", "messages", "prompt", "max_tokens", "max_completion_tokens", "temperature", "stream"} & set(
-        operation.properties
-    )
+    return {
+        "model",
+        "messages",
+        "prompt",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "stream",
+    } & set(operation.properties)
 
 
 def _only_adds_unknown(case: Case) -> bool:

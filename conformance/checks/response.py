@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import count_of_choices, documented, undocumented, valid_request, whole
+from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
+from streamgauge.conformance.predicates import (
+    count_of_choices,
+    documented,
+    undocumented,
+    valid_request,
+    whole,
+)
 from streamgauge.conformance.shapes import OBJECT_OF_WHOLE, reference_problems
 from streamgauge.contract.contract import JSON
 from streamgauge.outcomes import Level
@@ -41,19 +48,34 @@ def json_object(case: Case) -> Iterator[Departure]:
         )
 
 
-@check(
-    "response.strict-json",
-    Level.MUST,
-    "A whole answer is strict JSON",
-    requirement="The names within an object SHOULD be unique. Numeric values such as Infinity and NaN are not permitted.",
-    source="RFC 8259, sections 4, 6 and 8",
-    applies=lambda case: whole(case) and case.exchange.json.valid,
-)
+def _readable(case: Case) -> bool:
+    return whole(case) and case.exchange.json.valid
+
+
+def _defects(case: Case, rule: JsonRule) -> Iterator[Departure]:
+    for defect in case.exchange.json.defects:
+        if defect.kind in rule.kinds:
+            span = (defect.offset, defect.offset + 1) if defect.offset >= 0 else None
+            yield Departure(rule.expected, f"{defect.kind}: {defect.detail}", span=span)
+            return
+
+
+@check("response.strict-json", Level.MUST, "A whole answer is strict JSON", **STRICT.declared, applies=_readable)
 def strict_json(case: Case) -> Iterator[Departure]:
     """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
-    for defect in case.exchange.json.defects[:1]:
-        span = (defect.offset, defect.offset + 1) if defect.offset >= 0 else None
-        yield Departure("strict JSON", f"{defect.kind}: {defect.detail}", span=span)
+    return _defects(case, STRICT)
+
+
+@check(
+    "response.interoperable-json",
+    Level.SHOULD,
+    "A whole answer's JSON is read alike everywhere",
+    **INTEROPERABLE.declared,
+    applies=_readable,
+)
+def interoperable_json(case: Case) -> Iterator[Departure]:
+    """Which of two values counts, and what a lone surrogate becomes, differs from parser to parser."""
+    return _defects(case, INTEROPERABLE)
 
 
 @check(

@@ -6,7 +6,6 @@ from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.predicates import answered, names_stream, whole
 from streamgauge.contract.contract import JSON, SSE
 from streamgauge.outcomes import Level
-from streamgauge.wire.exchange import Ending
 
 
 @check(
@@ -27,8 +26,11 @@ def answered_at_all(case: Case) -> Iterator[Departure]:
     "http.valid",
     Level.MUST,
     "The answer is an HTTP/1.1 message",
-    requirement="A client that receives an invalid or incomplete message in response MUST treat it as an error.",
-    source="RFC 9112, sections 2.2 and 8",
+    requirement=(
+        "An HTTP/1.1 message consists of a start-line followed by a CRLF and a sequence of octets in a format similar to the "
+        "Internet Message Format."
+    ),
+    source="RFC 9112, section 2.1",
     applies=lambda case: bool(case.exchange.wire),
 )
 def valid_http(case: Case) -> Iterator[Departure]:
@@ -94,10 +96,10 @@ def stream_media_type(case: Case) -> Iterator[Departure]:
 
 @check(
     "http.stream-charset",
-    Level.SHOULD,
+    Level.MUST,
     "A stream names no charset but UTF-8",
-    requirement="The charset parameter, if present, must be \"utf-8\" (it exists for compatibility with legacy servers).",
-    source="WHATWG HTML, section 9.2 and the registration of text/event-stream",
+    requirement='The charset parameter may be provided. The parameter\'s value must be "utf-8".',
+    source="WHATWG HTML, registration of text/event-stream",
     applies=lambda case: names_stream(case) and case.exchange.response.media_type == SSE,
 )
 def stream_charset(case: Case) -> Iterator[Departure]:
@@ -114,7 +116,7 @@ def stream_charset(case: Case) -> Iterator[Departure]:
     Level.MAY,
     "A stream forbids caches to keep it",
     requirement="Intermediaries that buffer or cache a stream delay its events.",
-    source="WHATWG HTML, section 9.2.7 (authoring notes)",
+    source="common practice of reverse proxies",
     applies=names_stream,
 )
 def stream_cache(case: Case) -> Iterator[Departure]:

@@ -52,8 +52,9 @@ def _event(case: Case) -> Any:
     "The total is prompt plus completion",
     requirement=_USAGE,
     source=_SOURCE,
-    applies=lambda case: _answer(case)
-    and _counts(case, "prompt_tokens", "completion_tokens", "total_tokens") is not None,
+    applies=lambda case: (
+        _answer(case) and _counts(case, "prompt_tokens", "completion_tokens", "total_tokens") is not None
+    ),
 )
 def total(case: Case) -> Iterator[Departure]:
     """Bills are made from it."""
@@ -68,14 +69,20 @@ def total(case: Case) -> Iterator[Departure]:
     "No more tokens are generated than the limit allows",
     requirement="max_tokens: the most tokens to generate.",
     source="/requestBody/content/application~1json/schema/properties/max_tokens",
-    applies=lambda case: _answer(case)
-    and valid_request(case)
-    and limit_of(case.exchange.sent) is not None
-    and _counts(case, "completion_tokens") is not None,
+    applies=lambda case: (
+        _answer(case)
+        and valid_request(case)
+        and limit_of(case.exchange.sent) is not None
+        and _counts(case, "completion_tokens") is not None
+    ),
 )
 def limit(case: Case) -> Iterator[Departure]:
     """The limit is the caller's protection against cost."""
-    allowed, wanted, counts = limit_of(case.exchange.sent), count_of_choices(case), _counts(case, "completion_tokens")
+    allowed, wanted, counts = (
+        limit_of(case.exchange.sent),
+        count_of_choices(case),
+        _counts(case, "completion_tokens"),
+    )
     if allowed is not None and wanted is not None and counts and counts[0] > allowed * wanted:
         yield Departure(f"at most {allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
 
@@ -94,17 +101,23 @@ def _finish_reasons(exchange: Exchange) -> list[Any]:
     "The completion tokens of all choices are counted",
     requirement=_USAGE,
     source=_SOURCE,
-    applies=lambda case: _answer(case)
-    and valid_request(case)
-    and (count_of_choices(case) or 0) > 1
-    and (limit_of(case.exchange.sent) or 0) > 0
-    and _counts(case, "completion_tokens") is not None
-    and _finish_reasons(case.exchange) == ["length"] * (count_of_choices(case) or 0),
+    applies=lambda case: (
+        _answer(case)
+        and valid_request(case)
+        and (count_of_choices(case) or 0) > 1
+        and (limit_of(case.exchange.sent) or 0) > 0
+        and _counts(case, "completion_tokens") is not None
+        and _finish_reasons(case.exchange) == ["length"] * (count_of_choices(case) or 0)
+    ),
     absent="no answer with several choices that were all cut by the limit",
 )
 def all_choices(case: Case) -> Iterator[Departure]:
     """Where the limit cut every choice, the sum is known: limit times choices; one limit means that one was counted."""
-    allowed, wanted, counts = limit_of(case.exchange.sent), count_of_choices(case), _counts(case, "completion_tokens")
+    allowed, wanted, counts = (
+        limit_of(case.exchange.sent),
+        count_of_choices(case),
+        _counts(case, "completion_tokens"),
+    )
     if allowed and wanted and counts and counts[0] == allowed:
         yield Departure(f"{allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
 
@@ -168,10 +181,12 @@ def stream_unrequested(case: Case) -> Iterator[Departure]:
     "The streamed and the whole form of a request cost the same prompt tokens",
     requirement=_USAGE,
     source=_SOURCE,
-    applies=lambda case: _answer(case)
-    and case.exchange.wants_stream
-    and _counts(case, "prompt_tokens") is not None
-    and any(not other.wants_stream and _usage(other) is not None for other in case.partners),
+    applies=lambda case: (
+        _answer(case)
+        and case.exchange.wants_stream
+        and _counts(case, "prompt_tokens") is not None
+        and any(not other.wants_stream and _usage(other) is not None for other in case.partners)
+    ),
     absent="no pair of answers that both carry usage",
 )
 def pair(case: Case) -> Iterator[Departure]:

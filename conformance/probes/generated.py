@@ -50,11 +50,10 @@ def generated(operation: Operation, model: str) -> Iterator[Probe]:
     seen: set[str] = set()
     valid: list[dict[str, Any]] = []
     broken: list[Any] = []
-    for body in _bodies(operation):
-        if isinstance(body, dict):
-            body = _affordable(_sensible(body, plain, operation))
-            if _names_a_url(body):
-                continue
+    for case in _bodies(operation):
+        body = _affordable(_sensible(case, plain, operation)) if isinstance(case, dict) else case
+        if _names_a_url(body):
+            continue
         key = json.dumps(body, sort_keys=True, default=repr)
         if key in seen:
             continue
@@ -62,8 +61,8 @@ def generated(operation: Operation, model: str) -> Iterator[Probe]:
         (valid if operation.request.accepts(body) else broken).append(body)
     for number, body in enumerate(broken):
         yield Probe(f"generated.broken-{number:04d}", body, free=True)
-    for number, body in enumerate(valid):
-        yield Probe(f"generated.valid-{number:04d}", body)
+    probes = [Probe(f"generated.valid-{number:04d}", body) for number, body in enumerate(valid)]
+    yield from sorted(probes, key=lambda probe: probe.tokens)  # cheap ones first: more of them fit into a budget
 
 
 def _bodies(operation: Operation) -> Iterator[Any]:

@@ -42,7 +42,11 @@ class Probe:
     @property
     def content(self) -> bytes:
         """The body as sent."""
-        return self.body if isinstance(self.body, bytes) else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return (
+            self.body
+            if isinstance(self.body, bytes)
+            else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
 
     @property
     def tokens(self) -> int:

@@ -34,7 +34,9 @@ class Bundle:
     def __init__(self, directory: Path) -> None:
         self.path = directory
         if not (directory / META).exists():
-            raise BundleError("no bundle: it has no meta.json", where=str(directory), hint="Name a directory under runs/.")
+            raise BundleError(
+                "no bundle: it has no meta.json", where=str(directory), hint="Name a directory under runs/."
+            )
         self.meta: dict[str, Any] = self._whole(META, {})
         if self.meta.get("version") != VERSION:
             raise BundleError(

@@ -6,7 +6,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from streamgauge.bundle.layout import BLOBS, CHECKS, EXCHANGES, FINDINGS, GATE, LOAD, META, VERSION, exchange_line
+from streamgauge.bundle.layout import (
+    BLOBS,
+    CHECKS,
+    EXCHANGES,
+    FINDINGS,
+    GATE,
+    LOAD,
+    META,
+    VERSION,
+    exchange_line,
+)
 from streamgauge.errors import BundleError
 from streamgauge.wire.exchange import Exchange
 
@@ -73,7 +83,9 @@ class BundleWriter:
         except OSError as problem:
             raise BundleError(f"cannot be used: {problem.strerror or problem}", where=str(directory)) from None
         if occupied:
-            raise BundleError("the output directory is not empty", where=str(directory), hint="Name a new one: --output.")
+            raise BundleError(
+                "the output directory is not empty", where=str(directory), hint="Name a new one: --output."
+            )
 
     def meta(self, meta: dict[str, Any]) -> None:
         """Write what was run, where and with what."""

@@ -53,7 +53,14 @@ def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> Non
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """
     Tells the truth about an OpenAI-compatible inference endpoint: does it keep its contract, and how much load does it

@@ -17,11 +17,31 @@ __all__ = ["command"]
 @click.command("check")
 @click.argument("sections", metavar="[SECTION]...", nargs=-1)
 @target_options
-@click.option("--select", metavar="PROBE", multiple=True, help="Send only these probes (form, refusal, auth, generated, or an id). Repeatable.")
-@click.option("--budget-tokens", type=click.IntRange(min=0), metavar="N", help="Tokens that one operation may cost. [default: 20000]")
+@click.option(
+    "--select",
+    metavar="PROBE",
+    multiple=True,
+    help="Send only these probes (form, refusal, auth, generated, or an id). Repeatable.",
+)
+@click.option(
+    "--budget-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Tokens that one operation may cost. [default: 20000]",
+)
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once. [default: 8]")
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Known findings; a stale or expired entry fails.")
-@click.option("--write-baseline", type=click.Path(path_type=Path), metavar="FILE", help="Write what fails now as a baseline.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Known findings; a stale or expired entry fails.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what fails now as a baseline.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the probes and their worst-case tokens; send nothing.")
 @output_options
 def command(

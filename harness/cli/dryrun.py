@@ -24,13 +24,20 @@ def print_plan(targets: list[Target], options: CheckOptions, console: Console) -
         row[0] += 1
         row[1] += item.probe.tokens
     table = Table(box=None, pad_edge=False)
-    for title, justify in (("operation", "left"), ("probe", "left"), ("requests", "right"), ("tokens at most", "right")):
+    for title, justify in (
+        ("operation", "left"),
+        ("probe", "left"),
+        ("requests", "right"),
+        ("tokens at most", "right"),
+    ):
         table.add_column(title, justify="right" if justify == "right" else "left")
     for (_, operation, probe), (requests, tokens) in rows.items():
         table.add_row(operation, probe, str(requests), str(tokens))
     console.print(table)
     for url in dict.fromkeys(url for url, _, _ in rows):
         console.print(f"would go to {url}", markup=False, highlight=False)
-    console.print(f"{len(planned.planned)} requests, {planned.tokens} tokens at most; nothing was sent", highlight=False)
+    console.print(
+        f"{len(planned.planned)} requests, {planned.tokens} tokens at most; nothing was sent", highlight=False
+    )
     if planned.not_run:
         console.print(f"{len(planned.not_run)} probes beyond the budget", highlight=False)

@@ -19,9 +19,9 @@ def _checks() -> list[Row]:
 
 
 def _probes() -> list[Row]:
+    from streamgauge.catalog import DOCUMENTS
     from streamgauge.conformance.plan import plan
     from streamgauge.contract.contract import load_contracts
-    from streamgauge.catalog import DOCUMENTS
     from streamgauge.target import Target
 
     targets = [
@@ -52,7 +52,9 @@ def _profiles() -> list[Row]:
     from streamgauge.contract.profile import load_profile
 
     loaded = [load_profile(name) for name in profile_names()]
-    return [{"id": profile.name, "title": profile.title, "documents": ", ".join(profile.documents)} for profile in loaded]
+    return [
+        {"id": profile.name, "title": profile.title, "documents": ", ".join(profile.documents)} for profile in loaded
+    ]
 
 
 def _specs() -> list[Row]:

@@ -20,25 +20,43 @@ _TARGET_OPTIONS = (
     click.option("--target", metavar="NAME", help="Target from streamgauge.yaml."),
     click.option("--base-url", metavar="URL", help="Prefix before an operation's path, e.g. http://127.0.0.1:8000."),
     click.option(
-        "--spec", metavar="SPEC", multiple=True, help="What it has to keep: a bundled document (`list specs`) or a path. Repeatable."
+        "--spec",
+        metavar="SPEC",
+        multiple=True,
+        help="What it has to keep: a bundled document (`list specs`) or a path. Repeatable.",
     ),
     click.option("--profile", metavar="PROFILE", help="Vendor profile, by name or path. [default: the document's own]"),
     click.option("--model", metavar="MODEL", help="Model to ask for. [default: the only one that is served]"),
-    click.option("--path", metavar="[OPERATION=]PATH", multiple=True, help="Path in place of the document's. Repeatable."),
+    click.option(
+        "--path",
+        metavar="[OPERATION=]PATH",
+        multiple=True,
+        help="Path in place of the document's. Repeatable.",
+    ),
     click.option(
         "--header",
         metavar="NAME=VALUE",
         multiple=True,
         help="Further header field; write a secret value as ${VARIABLE}. Repeatable.",
     ),
-    click.option("--api-key-file", type=_PATH, metavar="FILE", help="File with the key. [default: $STREAMGAUGE_API_KEY]"),
+    click.option(
+        "--api-key-file",
+        type=_PATH,
+        metavar="FILE",
+        help="File with the key. [default: $STREAMGAUGE_API_KEY]",
+    ),
     click.option("--ca-file", metavar="FILE", help="Certificates to trust instead of the system's (PEM)."),
     click.option("--insecure", is_flag=True, help="Leave TLS certificates unverified. The report says so."),
     click.option("--config", type=_PATH, metavar="FILE", help="Configuration. [default: streamgauge.yaml]"),
 )
 
 _OUTPUT_OPTIONS = (
-    click.option("--output", type=_PATH, metavar="DIR", help="Directory of the bundle. [default: runs/<time>-<command>]"),
+    click.option(
+        "--output",
+        type=_PATH,
+        metavar="DIR",
+        help="Directory of the bundle. [default: runs/<time>-<command>]",
+    ),
     click.option("--quiet", "-q", is_flag=True, help="Only the verdict."),
     click.option("--verbose", "-v", is_flag=True, help="Warnings and refusals, too."),
 )

@@ -83,7 +83,10 @@ def perform(
         from streamgauge.runs import utc_now
 
         count = write_baseline(check.write_baseline, bundle.findings, utc_now().date())
-        console.print(f"\nwrote {count} known findings to {check.write_baseline}: say in each why it is accepted", markup=False)
+        console.print(
+            f"\nwrote {count} known findings to {check.write_baseline}: say in each why it is accepted",
+            markup=False,
+        )
     _print_verdict(writer.path, gate.exit_code, gate.reasons, json.loads((writer.path / GATE).read_bytes())["verdict"])
     return gate.exit_code
 

@@ -70,7 +70,11 @@ def load_document(spec: str) -> Document:
 def _require_openapi(located: Located) -> None:
     data = located.data
     if not isinstance(data, dict) or "openapi" not in data:
-        hint = "Swagger 2.0 has to be converted to OpenAPI 3 first." if isinstance(data, dict) and "swagger" in data else ""
+        hint = (
+            "Swagger 2.0 has to be converted to OpenAPI 3 first."
+            if isinstance(data, dict) and "swagger" in data
+            else ""
+        )
         raise DocumentError(
             "not an OpenAPI document: it has no `openapi` version",
             where=located.name,
@@ -79,7 +83,9 @@ def _require_openapi(located: Located) -> None:
     version = str(data["openapi"])
     if not re.match(r"3\.[01](\.|$)", version):
         raise DocumentError(
-            f"OpenAPI {version} is not supported", where=located.where(["openapi"]), hint="Supported: 3.0 and 3.1."
+            f"OpenAPI {version} is not supported",
+            where=located.where(["openapi"]),
+            hint="Supported: 3.0 and 3.1.",
         )
     if not isinstance(data.get("paths"), dict) or not data["paths"]:
         raise DocumentError("the document has no paths", where=located.where(["paths"]))

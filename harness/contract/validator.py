@@ -1,6 +1,4 @@
-"""
-Schemas compiled twice: jsonschema-rs answers yes or no quickly, jsonschema names the defect when the answer is no.
-"""
+"""Schemas compiled twice: jsonschema-rs answers yes or no quickly, jsonschema names the defect when it is no."""
 
 from dataclasses import dataclass
 from typing import Any

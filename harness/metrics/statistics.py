@@ -72,7 +72,13 @@ def _interval_ranks(n: int, p: float, tail: float = 0.025) -> tuple[int, int]:
     below = 0.0
     lower, upper = 0, n + 1
     for count in range(n + 1):
-        log_mass = math.lgamma(n + 1) - math.lgamma(count + 1) - math.lgamma(n - count + 1) + count * log_p + (n - count) * log_q
+        log_mass = (
+            math.lgamma(n + 1)
+            - math.lgamma(count + 1)
+            - math.lgamma(n - count + 1)
+            + count * log_p
+            + (n - count) * log_q
+        )
         below += math.exp(log_mass)
         if below <= tail:
             lower = count + 1

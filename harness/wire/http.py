@@ -121,7 +121,9 @@ def _drain(connection: h11.Connection, response: HttpResponse, body: bytearray, 
             response.status = event.status_code
             response.reason = bytes(event.reason).decode("latin-1")
             response.http_version = bytes(event.http_version).decode("ascii")
-            response.headers = [(bytes(k).decode("latin-1").lower(), bytes(v).decode("latin-1")) for k, v in event.headers]
+            response.headers = [
+                (bytes(k).decode("latin-1").lower(), bytes(v).decode("latin-1")) for k, v in event.headers
+            ]
         elif isinstance(event, h11.Data):
             start = len(body)
             body += event.data

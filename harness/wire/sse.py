@@ -165,10 +165,7 @@ class SseReader:
             end = cr if cr >= 0 else lf
             if end < 0:
                 break
-            if cr >= 0:
-                ending = b"\r\n" if buffer[cr + 1 : cr + 2] == b"\n" else b"\r"
-            else:
-                ending = b"\n"
+            ending = b"\n" if cr < 0 else b"\r\n" if buffer[cr + 1 : cr + 2] == b"\n" else b"\r"
             line = Line(buffer[position:end], ending, self._offset + position, time)
             position = end + len(ending)
             if ending == b"\r" and position == len(buffer):
