@@ -75,21 +75,20 @@ def _request(target: Target, operation: Operation) -> Outgoing:
 
 
 async def _models(target: Target, recorder: Recorder) -> list[str]:
-    exchange = await recorder.send(Outgoing(target.models_url, b"", target.credential, method="GET", probe="models"))
-    _require_reachable(target.models_url, exchange)
-    listed = exchange.json.value if exchange.status == 200 else None
-    data = listed.get("data") if isinstance(listed, dict) else None
-    return (
-        [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)]
-        if isinstance(data, list)
-        else []
-    )
+    for url in target.models_urls:
+        exchange = await recorder.send(Outgoing(url, b"", target.credential, method="GET", probe="models"))
+        _require_reachable(url, exchange)
+        listed = exchange.json.value if exchange.status == 200 else None
+        data = listed.get("data") if isinstance(listed, dict) else None
+        if isinstance(data, list):
+            return [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)]
+    return []
 
 
 def _only(models: list[str], target: Target) -> str:
     if len(models) == 1:
         return models[0]
-    listed = f"It serves: {_listed(models)}." if models else f"It lists none at {target.models_url}."
+    listed = f"It serves: {_listed(models)}." if models else f"It lists none at {' or '.join(target.models_urls)}."
     raise ConfigError(f"no model named for {target.name}", hint=f"{listed} Name one: --model NAME.")
 
 

@@ -48,11 +48,11 @@ class Target:
         return join_url(self.base_url, self.paths.get(operation.name, operation.path))
 
     @property
-    def models_url(self) -> str:
-        """Where the endpoint lists its models: beside its operations, under the first `/v1` there is."""
-        url = self.url(self.contract.operations[0])
-        prefix, found, _ = url.partition("/v1/")
-        return f"{prefix}/v1/models" if found else join_url(self.base_url, "/v1/models")
+    def models_urls(self) -> tuple[str, ...]:
+        """Where the endpoint may list its models: beside its operations, else at `/v1/models` of the base URL."""
+        operation = self.contract.operations[0]
+        beside = self.url(operation).removesuffix("/completions").removesuffix("/chat")
+        return tuple(dict.fromkeys((f"{beside}/models", join_url(self.base_url, "/v1/models"))))
 
     @property
     def redactor(self) -> Redactor:

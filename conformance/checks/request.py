@@ -6,7 +6,6 @@ from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.predicates import answered, sends_key, unknown_model, valid_request
 from streamgauge.contract.contract import JSON, Contract, Operation
 from streamgauge.outcomes import Level, Outcome
-from streamgauge.wire.json import read_json
 
 _BODY = "/requestBody/content/application~1json/schema"
 
@@ -20,7 +19,7 @@ def _shown(case: Case) -> str:
 
 
 def _no_json(case: Case) -> bool:
-    return _posted(case) and not read_json(case.exchange.request.body).valid
+    return _posted(case) and not case.exchange.request.is_json
 
 
 @check(
@@ -108,8 +107,9 @@ def model_unknown_status(case: Case) -> Iterator[Departure]:
 
 
 def _breaks_schema(case: Case) -> bool:
-    body = read_json(case.exchange.request.body)
-    return _posted(case) and body.valid and not case.operation.request.accepts(body.value)
+    return (
+        _posted(case) and case.exchange.request.is_json and not case.operation.request.accepts(case.exchange.request.json)
+    )
 
 
 @check(

@@ -4,18 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
-from streamgauge.contract.contract import Operation
+from streamgauge.contract.contract import CHAT, COMPLETIONS, Operation
 from streamgauge.contract.plain import plain_request, prompt_member
 
 __all__ = ["forms"]
 
 _USAGE = {"stream_options": {"include_usage": True}}
+_LOGPROBS: dict[str, dict[str, Any]] = {CHAT: {"logprobs": True, "top_logprobs": 2}, COMPLETIONS: {"logprobs": 2}}
 _UNICODE = "Répète : 「雪」 🌨️ e\u0301 \u202eabc\u202c \u2028 fin"
 
 _FORMS: dict[str, dict[str, Any]] = {
     "basic": {},
     "one-token": {"max_tokens": 1},
     "two-choices": {"n": 2, "temperature": 1, "ignore_eos": True},
+    "no-token": {"max_tokens": 0},
     "unknown-property": {"x_streamgauge": {"nested": [1, None, "text"]}},
 }
 """Name of the pair → what it changes in the plain request."""
@@ -25,6 +27,7 @@ def forms(operation: Operation, model: str) -> Iterator[Probe]:
     """The whole form of each request, and the streamed one with and without usage."""
     plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
     bodies = {name: {**plain, **changes} for name, changes in _FORMS.items()}
+    bodies["logprobs"] = {**plain, **_LOGPROBS[operation.family]}
     bodies["unicode"] = {**plain, **prompt_member(operation, _UNICODE)}
     for name, body in bodies.items():
         yield Probe(f"form.{name}", body, pair=name)

@@ -24,6 +24,22 @@ LIMIT = 2
 
 _LIMITED = ("max_tokens", "max_completion_tokens", "min_tokens", "n", "best_of")
 
+_ORDINARY: dict[str, Any] = {
+    "max_tokens": LIMIT,
+    "n": 1,
+    "prompt": "Count from one to five.",
+    "repetition_penalty": 1,
+    "response_format": {"type": "text"},
+    "stop": ["\u241e"],
+    "top_p": 1,
+}
+"""
+What replaces an empty value (0, "", {}) in a case that names most properties.
+
+Schemathesis varies one property at a time in one such object: an empty value there would have every case refused for the
+same reason. Cases that name a property alone keep its empty value.
+"""
+
 DANGEROUS = (
     "allowed_token_ids",
     "chat_template",
@@ -87,11 +103,12 @@ def _sensible(body: dict[str, Any], plain: dict[str, Any], operation: Operation)
     for name in ("prompt", "messages"):
         if name in plain and name not in required and body.get(name) in (None, "", []):
             body[name] = plain[name]
+    if len(body) * 2 > len(operation.properties):
+        empty = [name for name in _ORDINARY if name in body and not isinstance(body[name], bool) and not body[name]]
+        body |= {name: _ORDINARY[name] for name in empty if body[name] is not None}
     limits = [name for name in ("max_tokens", "max_completion_tokens") if name in operation.properties]
     if all(body.get(name) is None for name in limits):
-        free = next((name for name in limits if name not in body), None)
-        if free is not None:
-            body[free] = LIMIT
+        body[next((name for name in limits if name not in body), limits[0])] = LIMIT
     return body
 
 

@@ -63,10 +63,15 @@ class SentRequest:
     credential: Credential
 
     @property
+    def is_json(self) -> bool:
+        """Whether a strict server would read the body as JSON (RFC 8259, 8.1: only UTF-8 counts)."""
+        text = read_json(self.body)
+        return text.valid and not any(defect.kind == "encoding" for defect in text.defects)
+
+    @property
     def json(self) -> Any:
         """The body's JSON value; None when it is no JSON."""
-        text = read_json(self.body)
-        return text.value if text.valid else None
+        return read_json(self.body).value if self.is_json else None
 
 
 @dataclass(frozen=True, slots=True)
