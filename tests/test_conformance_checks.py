@@ -49,6 +49,7 @@ def right(operation: Any) -> list[Exchange]:
         exchange(operation, request(operation), http(200, _dump(whole_answer(operation))), probe="whole", pair="p"),
         exchange(operation, request(operation, n=2), http(200, _dump(whole_answer(operation, 2))), probe="n2"),
         exchange(operation, request(operation, **extra), http(200, _dump(whole_answer(operation))), probe="extra"),
+        _with_logprobs(operation),
         exchange(operation, stream_request(operation), chunked(sse(chunks(operation))), probe="stream", pair="p"),
         exchange(operation, stream_request(operation, n=2), chunked(sse(chunks(operation, 2))), probe="stream-n2"),
         exchange(
@@ -66,6 +67,15 @@ def right(operation: Any) -> list[Exchange]:
         exchange(operation, request(operation), no(401), credential=Credential.WRONG, probe="wrong"),
         exchange(operation, b"", http(405, _error(405), extra="Allow: POST\r\n"), method="GET", probe="get"),
     ]
+
+
+def _with_logprobs(operation: Any) -> Exchange:
+    chat = operation.family == "chat"
+    parallel = {"tokens": ["one"], "token_logprobs": [-1.0], "top_logprobs": [{"one": -1.0}], "text_offset": [0]}
+    answer = whole_answer(operation)
+    answer["choices"][0]["logprobs"] = {"content": [{"token": "one", "logprob": -1.0}]} if chat else parallel
+    body = request(operation, logprobs=True if chat else 1)
+    return exchange(operation, body, http(200, _dump(answer)), probe="logprobs")
 
 
 def _dump(value: Any) -> bytes:
@@ -344,6 +354,17 @@ def _one_choice_of_two(operation: Any) -> Exchange:
     return _whole(operation, lambda answer: None, n=2)
 
 
+@wrong("response.logprobs")
+def _logprobs_ignored(operation: Any) -> Exchange:
+    return _whole(operation, lambda answer: None, logprobs=True)
+
+
+@wrong("response.logprobs")
+def _logprobs_of_the_other_family(operation: Any) -> Exchange:
+    logprobs = {"tokens": ["one"], "token_logprobs": [-1.0], "top_logprobs": [None], "text_offset": [0]}
+    return _whole(operation, lambda answer: answer["choices"][0].update(logprobs=logprobs), logprobs=True)
+
+
 @wrong("finish.stream-once")
 def _no_finish(operation: Any) -> Exchange:
     return _stream(operation, lambda payloads: payloads.pop(-2))
@@ -561,6 +582,23 @@ def test_undocumented_answers_are_judged_by_the_usual_shape(make: Wrong, expecte
     contract, operation = contract_of("deepinfra-completions")
 
     assert departures(contract, operation, make(operation)) == expected
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        {"content": [{"token": "one", "logprob": -1.0}]},
+        {"tokens": ["one"], "token_logprobs": [-1.0, -2.0], "top_logprobs": [None], "text_offset": [0]},
+    ],
+)
+def test_completions_with_wrong_logprobs_are_found(logprobs: dict[str, Any]) -> None:
+    """The chat form and arrays of different lengths are wrong for completions, though the schema takes both."""
+    contract, operation = contract_of("seekr-completions")
+    answer = whole_answer(operation)
+    answer["choices"][0]["logprobs"] = logprobs
+    wrong_answer = exchange(operation, request(operation, logprobs=2), http(200, _dump(answer)))
+
+    assert departures(contract, operation, wrong_answer) == {"response.logprobs"}
 
 
 def test_undocumented_chunks_are_judged_by_the_usual_shape() -> None:
