@@ -2,15 +2,17 @@
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
 
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from streamgauge.conformance import plugin
 from streamgauge.conformance.session import Settings
 
-__all__ = ["judge_all"]
+__all__ = ["judge_all", "throwaway_hypothesis"]
 
 
 class _Injector:
@@ -28,6 +30,17 @@ class _Injector:
 
     def pytest_runtest_logfinish(self) -> None:
         self._on_item()
+
+
+@contextlib.contextmanager
+def throwaway_hypothesis() -> Iterator[None]:
+    """Keep Hypothesis, which Schemathesis generates with, from leaving a folder of its own in the user's."""
+    with tempfile.TemporaryDirectory(prefix="streamgauge-") as home:
+        set_hypothesis_home_dir(home)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 @contextlib.contextmanager

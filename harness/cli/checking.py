@@ -43,7 +43,7 @@ def check_into(
         CannotTellError: the suite itself broke.
     """
     from streamgauge.conformance.plan import BUDGET_TOKENS, Plan
-    from streamgauge.conformance.runner import judge_all
+    from streamgauge.conformance.runner import judge_all, throwaway_hypothesis
     from streamgauge.conformance.session import Settings, record_into
     from streamgauge.errors import CannotTellError
     from streamgauge.wire.exchange import Exchange
@@ -58,7 +58,7 @@ def check_into(
         limits=Limits(concurrency=options.concurrency or Limits().concurrency),
         baseline=options.baseline,
     )
-    with _progress(console) as progress:
+    with _progress(console) as progress, throwaway_hypothesis():
         sending = progress.add_task("sending probes", total=None)
         judging = progress.add_task("judging", total=len(settings.items()), visible=False)
 

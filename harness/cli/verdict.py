@@ -92,7 +92,7 @@ def perform(
 
 
 def _print_verdict(directory: Path, code: ExitCode, reasons: list[str], verdict: str) -> None:
-    from streamgauge.reports.output import write_all
+    from streamgauge.reports.write import write_all
 
     written = write_all(directory)
     loud = console_for(quiet=False)

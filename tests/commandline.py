@@ -1,0 +1,31 @@
+"""Runs the command line as a user does: in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["environment", "streamgauge"]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The tests' environment without anything that would steer streamgauge or pytest, and with the changes."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STREAMGAUGE_", "PYTEST_", "LOCUST_")) and name.upper() not in ("NO_COLOR", "COLUMNS")
+    }
+    return {**kept, "COLUMNS": "200", **changes}
+
+
+def streamgauge(*arguments: str, cwd: Path, timeout: float = 110, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "streamgauge", *arguments],
+        cwd=cwd,
+        env=environment(**changes),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )

@@ -1,0 +1,24 @@
+"""Fixtures that several test files share."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from streamgauge.reference.launch import running
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_steering_environment() -> Iterator[None]:
+    """Nothing of the developer's own environment steers a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("STREAMGAUGE_", "LOCUST_"))]:
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session")
+def reference() -> Iterator[str]:
+    """Base URL of a reference endpoint in a process of its own."""
+    with running() as url:
+        yield url
