@@ -16,11 +16,11 @@ from streamgauge.bundle.writer import BundleWriter
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
 from streamgauge.target import Target
 
-__all__ = ["CheckOptions", "check_into", "print_findings"]
+__all__ = ["CheckPart", "check_into", "print_findings"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckPart:
     """What `check` and `run` may be told about checking."""
 
     sections: tuple[str, ...] = ()
@@ -28,10 +28,12 @@ class CheckOptions:
     budget_tokens: int | None = None
     concurrency: int | None = None
     baseline: Baseline | None = None
+    write_baseline: Path | None = None
+    verbose: bool = False
 
 
 def check_into(
-    writer: BundleWriter, meta: dict[str, Any], targets: list[Target], options: CheckOptions, console: Console
+    writer: BundleWriter, meta: dict[str, Any], targets: list[Target], part: CheckPart, console: Console
 ) -> bool:
     """
     Record and judge; everything is in the bundle afterwards.
@@ -52,11 +54,11 @@ def check_into(
     settings = Settings(
         targets=targets,
         directory=writer.path,
-        sections=options.sections,
-        select=options.select,
-        budget_tokens=options.budget_tokens or BUDGET_TOKENS,
-        limits=Limits(concurrency=options.concurrency or Limits().concurrency),
-        baseline=options.baseline,
+        sections=part.sections,
+        select=part.select,
+        budget_tokens=part.budget_tokens or BUDGET_TOKENS,
+        limits=Limits(concurrency=part.concurrency or Limits().concurrency),
+        baseline=part.baseline,
     )
     with _progress(console) as progress, throwaway_hypothesis():
         sending = progress.add_task("sending probes", total=None)

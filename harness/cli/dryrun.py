@@ -5,20 +5,20 @@ import dataclasses
 from rich.console import Console
 from rich.table import Table
 
-from streamgauge.cli.checking import CheckOptions
+from streamgauge.cli.checking import CheckPart
 from streamgauge.target import Target
 
 __all__ = ["print_plan"]
 
 
-def print_plan(targets: list[Target], options: CheckOptions, console: Console) -> None:
+def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None:
     """Print every probe with its worst case of tokens; generated ones as one line for each kind."""
     from streamgauge.conformance.plan import BUDGET_TOKENS, plan
     from streamgauge.conformance.runner import throwaway_hypothesis
 
     named = [dataclasses.replace(target, model=target.model or "<model>") for target in targets]
     with throwaway_hypothesis():
-        planned = plan(named, select=options.select, budget_tokens=options.budget_tokens or BUDGET_TOKENS)
+        planned = plan(named, select=part.select, budget_tokens=part.budget_tokens or BUDGET_TOKENS)
     rows: dict[tuple[str, str, str], list[int]] = {}
     for item in planned.planned:
         probe = item.probe.id.rsplit("-", 1)[0] + "-*" if item.probe.id.startswith("generated.") else item.probe.id

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from streamgauge.config import TargetFlags
     from streamgauge.target import Target
 
-__all__ = ["output_options", "resolve_targets", "target_options"]
+__all__ = ["check_options", "output_options", "resolve_targets", "target_options"]
 
 _PATH = click.Path(path_type=Path)
 
@@ -58,7 +58,25 @@ _OUTPUT_OPTIONS = (
         help="Directory of the bundle. [default: runs/<time>-<command>]",
     ),
     click.option("--quiet", "-q", is_flag=True, help="Only the verdict."),
-    click.option("--verbose", "-v", is_flag=True, help="Warnings and refusals, too."),
+)
+
+_CHECK_OPTIONS = (
+    click.option(
+        "--select",
+        metavar="PROBE",
+        multiple=True,
+        help="Send only these probes (form, refusal, auth, generated, or an id). Repeatable.",
+    ),
+    click.option(
+        "--budget-tokens",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Tokens that one operation may cost. [default: 20000]",
+    ),
+    click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once. [default: 8]"),
+    click.option("--baseline", type=_PATH, metavar="FILE", help="Known findings; a stale or expired entry fails."),
+    click.option("--write-baseline", type=_PATH, metavar="FILE", help="Write what fails now as a baseline."),
+    click.option("--verbose", "-v", is_flag=True, help="Show warnings and refusals, too."),
 )
 
 
@@ -82,8 +100,26 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorate(command, _TARGET_OPTIONS)
 
 
+def check_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of checking; it receives them as `check`, a `CheckPart`."""
+
+    @functools.wraps(function)
+    def command(*args: Any, **kwargs: Any) -> Any:
+        from streamgauge.baseline import load_baseline
+        from streamgauge.cli.checking import CheckPart
+        from streamgauge.runs import utc_now
+
+        names = ("select", "budget_tokens", "concurrency", "write_baseline", "verbose")
+        path = kwargs.pop("baseline")
+        given = {name: kwargs.pop(name) for name in names}
+        check = CheckPart(**given, baseline=load_baseline(path, utc_now().date()) if path else None)
+        return function(*args, check=check, **kwargs)
+
+    return _decorate(command, _CHECK_OPTIONS)
+
+
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `output`, `quiet` and `verbose`."""
+    """Give a command `output` and `quiet`."""
     return _decorate(function, _OUTPUT_OPTIONS)
 
 

@@ -1,6 +1,5 @@
 """The way of `check`, `load` and `run` from a preflight to the last line: bundle, parts, gate, report, exit code."""
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,27 +14,24 @@ from streamgauge.outcomes import ExitCode
 from streamgauge.target import Target
 
 if TYPE_CHECKING:
-    from streamgauge.cli.checking import CheckOptions
-    from streamgauge.cli.loading import LoadOptions
+    from streamgauge.cli.checking import CheckPart
+    from streamgauge.cli.loading import LoadPart
 
-__all__ = ["CheckPart", "console_for", "perform"]
+__all__ = ["console_for", "perform"]
+
+WIDTH_IN_FILES = 160
+"""Columns of a table that goes into a file or a CI log."""
 
 SEED = 0
 """Seed of a run whose user gives none."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CheckPart:
-    """The conformance part of a run."""
-
-    options: "CheckOptions"
-    verbose: bool = False
-    write_baseline: Path | None = None
-
-
 def console_for(*, quiet: bool) -> Console:
     """Where progress and tables go; the verdict is printed even when quiet."""
-    return Console(quiet=quiet, highlight=False)
+    console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = WIDTH_IN_FILES
+    return console
 
 
 def perform(
@@ -44,8 +40,8 @@ def perform(
     console: Console,
     *,
     output: Path | None,
-    check: CheckPart | None = None,
-    load: "LoadOptions | None" = None,
+    check: "CheckPart | None" = None,
+    load: "LoadPart | None" = None,
 ) -> ExitCode:
     """
     Preflight, check, load, gate, report: whatever of it was asked for.
@@ -68,14 +64,12 @@ def perform(
     if check is not None:
         from streamgauge.cli.checking import check_into, print_findings
 
-        interrupted = check_into(writer, meta, targets, check.options, console)
+        interrupted = check_into(writer, meta, targets, check, console)
         print_findings(writer.path, console, verbose=check.verbose)
     if load is not None and not interrupted:
-        from streamgauge.cli.loading import load_into
-
-        load_verdict, interrupted = load_into(writer, targets, load, console)
+        load_verdict = load.run(targets, writer, console)
     bundle = Bundle(writer.path)
-    baseline = check.options.baseline if check else None
+    baseline = check.baseline if check else None
     gate = decide(bundle.findings, baseline=baseline, load=load_verdict, interrupted=interrupted)
     write_whole(writer.path / GATE, gate.line())
     if check is not None and check.write_baseline is not None:
