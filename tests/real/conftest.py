@@ -1,0 +1,66 @@
+"""llama.cpp's own server, from its wheel and with a tiny model made on the spot."""
+
+import json
+import socket
+import subprocess
+import urllib.request
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PLACE = HERE.parents[1] / ".real"
+REQUIREMENTS = ("xllamacpp==2026.10.11549", "gguf==0.19.0")
+
+
+@pytest.fixture(scope="session")
+def llama_python() -> Path:
+    """A Python that has the wheel; skips by name where there is none to be had."""
+    python = PLACE / "venv" / "bin" / "python"
+    stamp = PLACE / "installed"
+    if not stamp.exists() or stamp.read_text() != " ".join(REQUIREMENTS):
+        PLACE.mkdir(exist_ok=True)
+        venv.create(PLACE / "venv", with_pip=True, clear=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
+        done = subprocess.run(install, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"{' '.join(REQUIREMENTS)} cannot be had: {done.stderr.strip().splitlines()[-1]}")
+        stamp.write_text(" ".join(REQUIREMENTS))
+    return python
+
+
+@pytest.fixture(scope="session")
+def llama(llama_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Base URL of the server; its model is called `tiny`, and it wants no key."""
+    folder = tmp_path_factory.mktemp("llama")
+    model = folder / "tiny.gguf"
+    subprocess.run([llama_python, HERE / "tiny_model.py", model], check=True, capture_output=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [llama_python, HERE / "llama_server.py", model, str(port)], stdout=output, stderr=output
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_it_answers(url, process, log)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def _wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    while True:
+        if process.poll() is not None:
+            pytest.fail(f"the server ended: {log.read_text(errors='replace')[-2000:]}")
+        try:
+            with urllib.request.urlopen(f"{url}/v1/models", timeout=5) as answer:
+                assert json.load(answer)["data"][0]["id"] == "tiny"
+                return
+        except OSError:
+            continue

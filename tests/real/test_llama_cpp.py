@@ -1,0 +1,90 @@
+"""
+Check and load against llama.cpp's own server: the deviations that it is known for are found, and nothing else.
+
+Each finding is classed and explained in docs/field-notes.md.
+"""
+
+from pathlib import Path
+
+import pytest
+from commandline import streamgauge
+
+from streamgauge.bundle.reader import Bundle
+from streamgauge.metrics.record import Outcome
+from streamgauge.metrics.run import load_records
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("llama"), pytest.mark.timeout(300)]
+
+MUST = {
+    "seekr-chat": {
+        "response.logprobs": "ignored",
+        "usage.limit": "fail",
+        "usage.all-choices": "fail",
+        "error.no-5xx": "fail",
+        "request.model-missing": "fail",
+        "request.model-unknown": "fail",
+    },
+    "seekr-completions": {
+        "response.logprobs": "fail",
+        "usage.limit": "fail",
+        "usage.all-choices": "fail",
+        "request.model-missing": "fail",
+        "request.model-unknown": "fail",
+    },
+}
+"""Every MUST that this server breaks, by operation."""
+
+SHOULD = {
+    "seekr-chat": {"request.invalid", "request.method"},
+    "seekr-completions": {
+        "request.invalid",
+        "request.method",
+        "usage.stream-own-chunk",
+        "usage.stream-unrequested",
+    },
+}
+"""SHOULDs and MAYs that it departs from whenever it is asked."""
+
+BY_CHANCE = {"chunk.created-stable", "http.stream-cache", "request.valid"}
+"""Departures that depend on the moment (`created` moves when a second passes) or are only reported."""
+
+PATHS = {"seekr-chat": "/v1/chat/completions", "seekr-completions": "/v1/completions"}
+
+
+@pytest.mark.parametrize("spec", MUST)
+def test_known_deviations_are_found_and_no_others(spec: str, llama: str, tmp_path: Path) -> None:
+    """Every known deviation that the probes can show is pinned by its check, and no other MUST is broken."""
+    done = streamgauge(
+        *("check", "--base-url", llama, "--spec", spec, "--path", PATHS[spec], "--model", "tiny", "--output", "out"),
+        cwd=tmp_path,
+        timeout=250,
+    )
+    quiet = ("pass", "not-run", "not-applicable", "refused")
+    findings = [finding for finding in Bundle(tmp_path / "out").findings if finding["outcome"] not in quiet]
+    must = {finding["check"]: finding["outcome"] for finding in findings if finding["level"] == "MUST"}
+    others = {finding["check"] for finding in findings if finding["level"] != "MUST"}
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert must == MUST[spec]
+    assert others - BY_CHANCE == SHOULD[spec]
+
+
+def test_run_fails_shows_bytes_and_passes_with_its_baseline(llama: str, tmp_path: Path) -> None:
+    """Exit 1 on the real server, each finding with its bytes in the report; exit 0 with the baseline written from it."""
+    arguments = [
+        *("run", "--base-url", llama, "--spec", "seekr-chat", "--path", "/v1/chat/completions", "--model", "tiny"),
+        *("--users", "4", "--duration", "3s", "--max-tokens", "16"),
+    ]
+    first = streamgauge(*arguments, "--output", "first", "--write-baseline", "known.yaml", cwd=tmp_path, timeout=250)
+    second = streamgauge(*arguments, "--output", "second", "--baseline", "known.yaml", cwd=tmp_path, timeout=250)
+    report = (tmp_path / "first" / "report.html").read_text(encoding="utf-8")
+    records = load_records(Bundle(tmp_path / "first"))
+
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert second.returncode == 0, second.stdout + second.stderr
+    for check in MUST["seekr-chat"]:
+        assert check in report
+    assert "500 Internal Server Error" in report
+    assert "curl" in report
+    assert {record.outcome for record in records} <= {Outcome.OK, Outcome.UNFINISHED_AT_STOP}
+    assert sum(record.tokens for record in records) > 0
