@@ -1,6 +1,7 @@
 """The load part of `load` and `run`: the options that both take, and the run itself."""
 
 import dataclasses
+import functools
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -16,27 +17,22 @@ if TYPE_CHECKING:
     from streamgauge.bundle.writer import BundleWriter
     from streamgauge.target import Target
 
-__all__ = ["Duration", "LoadPart", "load_options"]
+__all__ = ["LoadPart", "load_options"]
 
 _COUNT = click.IntRange(min=1)
 
 
-class Duration(click.ParamType):
-    """Whole seconds, written as `90`, `20s`, `2m`, `1h` or `1m30s`."""
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 
-    name = "duration"
-    _FORM = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The length in seconds."""
-        if isinstance(value, int):
-            return value
-        found = self._FORM.fullmatch(str(value).strip())
-        hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
-        total = 3600 * hours + 60 * minutes + seconds
-        if total < 1:
-            self.fail(f"{value!r} is no length of time; write 20s, 2m or 1m30s", param, ctx)
-        return total
+def _seconds(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+    """A length of time in whole seconds, written as `90`, `20s`, `2m`, `1h` or `1m30s`."""
+    found = _DURATION.fullmatch(value.strip())
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if total < 1:
+        raise click.BadParameter(f"{value!r} is no length of time; write 20s, 2m or 1m30s", ctx, parameter)
+    return total
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ _OPTIONS = (
     ),
     click.option(
         "--duration",
-        type=Duration(),
+        callback=_seconds,
         default="20s",
         show_default=True,
         metavar="TIME",
@@ -123,8 +119,6 @@ _OPTIONS = (
 
 def load_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of a load run; it receives them as `load`, a :class:`LoadPart`."""
-    import functools
-
     names = [field.name for field in dataclasses.fields(LoadPart) if field.name != "locust_arguments"]
 
     @functools.wraps(function)

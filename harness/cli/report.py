@@ -18,7 +18,7 @@ __all__ = ["command"]
     help="Write here (for several runs: one directory below for each) and leave the bundles as they are.",
 )
 def command(runs: tuple[Path, ...], output: Path | None) -> None:
-    r"""
+    """
     Write report.html, junit.xml and summary.json for each RUN, a bundle directory.
 
     Everything is computed from the bundle: nothing is sent, and the same bundle gives the same bytes.

@@ -1,0 +1,61 @@
+"""The report as one HTML file that needs nothing beside itself, and no script or style to be understood."""
+
+import functools
+import re
+from typing import Any
+
+import jinja2
+
+from streamgauge.metrics.definitions import METRICS, RATES
+from streamgauge.outcomes import OUTCOME_MEANING, Outcome
+from streamgauge.reports.axes import figure
+from streamgauge.reports.findings import SHOWN
+from streamgauge.reports.kinds import kind_of
+from streamgauge.reports.model import Report, plural
+
+__all__ = ["report_html"]
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+"""Characters that nobody sees, that turn the direction of others, or that HTML or UTF-8 forbid."""
+
+
+def report_html(report: Report) -> bytes:
+    """The report as HTML in UTF-8."""
+    page = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            topics_shown=[topic for topic in report.topics if any(found.outcome in SHOWN for found in topic.findings)],
+            passed=[found for found in report.findings if found.outcome is Outcome.PASS],
+            unjudged=[found for found in report.findings if found.outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)],
+        )
+    )
+    return page.encode("utf-8")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("streamgauge.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_seen,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(figure=figure, plural=plural)
+    environment.globals.update(
+        shown=SHOWN, outcome_meaning=OUTCOME_MEANING, metrics=METRICS, rates=RATES, kind_of=kind_of
+    )
+    return environment
+
+
+def _seen(value: Any) -> Any:
+    """What goes into the page: text with its unseen characters spelt out, markup as it is."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return _UNSEEN.sub(lambda match: f"\\u{ord(match.group()):04x}", value)
+    return value

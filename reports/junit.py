@@ -1,0 +1,103 @@
+"""JUnit XML for CI servers: a test suite for each target and operation, a test case for each finding."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from streamgauge.outcomes import Level, Outcome
+from streamgauge.reports.findings import Example, Finding
+from streamgauge.reports.model import Report
+
+__all__ = ["junit_xml"]
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_ELEMENT: dict[Outcome, str] = {
+    Outcome.ERROR: "error",
+    Outcome.FAIL: "failure",
+    Outcome.INCONCLUSIVE: "skipped",
+    Outcome.NOT_APPLICABLE: "skipped",
+    Outcome.NOT_RUN: "skipped",
+}
+"""What stands in the test case; nothing for the others, whose evidence goes to system-out."""
+
+_COUNTERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def junit_xml(report: Report) -> bytes:
+    """The report as JUnit XML, in UTF-8; characters that XML forbids are removed."""
+    root = ET.Element("testsuites", name="streamgauge")
+    for target, operation in report.columns:
+        name = " ".join(part for part in (target, operation) if part)
+        suite = ET.SubElement(root, "testsuite", name=_legal(name), timestamp=_timestamp(report))
+        for finding in report.findings:
+            if (finding.target, finding.operation) == (target, operation):
+                suite.append(_case(finding))
+        _count(suite)
+    _count(root)
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _count(element: ET.Element) -> None:
+    element.set("tests", str(len(list(element.iter("testcase")))))
+    for attribute, name in _COUNTERS.items():
+        element.set(attribute, str(len(list(element.iter(name)))))
+
+
+def _timestamp(report: Report) -> str:
+    """The start of the run, in the form that JUnit's readers expect: without a zone, in UTC."""
+    return str(report.meta["started"]).removesuffix("Z").removesuffix("+00:00").split(".")[0]
+
+
+def _case(finding: Finding) -> ET.Element:
+    case = ET.Element("testcase", classname=_legal(finding.topic), name=_legal(finding.check))
+    kind = _kind(finding)
+    if kind is not None:
+        told = ET.SubElement(case, kind, message=_legal(_message(finding)))
+        if kind != "skipped":
+            told.set("type", finding.outcome)
+            told.text = _legal(_evidence(finding))
+    elif finding.outcome is not Outcome.PASS:
+        ET.SubElement(case, "system-out").text = _legal(f"{finding.outcome}: {_message(finding)}\n{_evidence(finding)}")
+    return case
+
+
+def _kind(finding: Finding) -> str | None:
+    if finding.known:
+        return "skipped"
+    if finding.outcome is Outcome.IGNORED and finding.level is Level.MUST:
+        return "failure"
+    return _ELEMENT.get(finding.outcome)
+
+
+def _message(finding: Finding) -> str:
+    if finding.known:
+        return f"known until {finding.known['expires']}: {finding.known['reason']}"
+    if finding.reason:
+        return f"{finding.outcome}: {finding.reason}"
+    if finding.examples:
+        return f"expected {finding.examples[0].expected}; got {finding.examples[0].actual}"
+    return f"{finding.outcome}: {finding.title}"
+
+
+def _evidence(finding: Finding) -> str:
+    lines = [f"{finding.level} {finding.title}", finding.requirement, finding.source, finding.tally]
+    for example in finding.examples:
+        lines += ["", *_example(example)]
+    return "\n".join(line for index, line in enumerate(lines) if line or index > 3)
+
+
+def _example(example: Example) -> list[str]:
+    lines = [
+        f"exchange {example.exchange} (probe {example.probe or 'unknown'}): {example.outcome}",
+        f"expected: {example.expected}",
+        f"actual:   {example.actual}",
+    ]
+    if example.recorded:
+        lines.append(f"status {example.status or 'none'}; ended: {example.ending}")
+    return [*lines, example.curl] if example.curl else lines
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("", text)

@@ -1,0 +1,173 @@
+"""The report before it is laid out: everything that the outputs say about a bundle, computed once."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamgauge.bundle.reader import Bundle
+from streamgauge.outcomes import Outcome
+from streamgauge.reports.findings import Finding, findings_of
+from streamgauge.reports.load import LoadReport, load_report
+
+__all__ = ["Report", "Step", "Topic", "Verdict", "counted", "plural", "report_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """
+    The gate's decision and what it means.
+
+    Attributes:
+        word: pass, fail, inconclusive, interrupted or none (the run did not reach the gate).
+        meaning: in one sentence.
+        exit_code: of the process; None without a verdict.
+        reasons: the gate's own.
+        baseline: known, stale and expired entries; empty when no baseline was used.
+    """
+
+    word: str
+    meaning: str
+    exit_code: int | None
+    reasons: tuple[str, ...]
+    baseline: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do next, and the place in the report that it is about."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """The findings of the checks whose id begins with one word, most severe first."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    cells: tuple[dict[Outcome, int], ...]
+    """Findings by outcome, for each column of :attr:`Report.columns`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that can be said about one run."""
+
+    meta: dict[str, Any]
+    verdict: Verdict
+    steps: tuple[Step, ...]
+    columns: tuple[tuple[str, str], ...]
+    """Target and operation of each column of the overview."""
+
+    topics: tuple[Topic, ...]
+    """Those with the most severe findings first."""
+
+    findings: tuple[Finding, ...]
+    load: LoadReport | None
+    """None when no load was applied."""
+
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        """How many findings have which outcome."""
+        return counted(self.findings)
+
+
+_MEANING = {
+    "pass": "No MUST is broken, and the gate's other conditions hold.",
+    "fail": "At least one MUST is broken, or another condition of the gate does not hold.",
+    "inconclusive": "The evidence allows no verdict: this is neither a pass nor a fail.",
+    "interrupted": "The run was stopped before its end; what it saw until then is here.",
+    "none": "The run did not reach its gate; what it saw until then is here.",
+}
+
+
+def report_of(directory: Path) -> Report:
+    """
+    The report on the bundle in `directory`.
+
+    Raises:
+        BundleError: there is no bundle that this version reads.
+    """
+    bundle = Bundle(directory)
+    findings = tuple(findings_of(bundle))
+    columns = _columns(bundle.meta, findings)
+    verdict = _verdict(bundle.gate)
+    load = load_report(bundle)
+    return Report(
+        meta=bundle.meta,
+        verdict=verdict,
+        steps=tuple(_steps(verdict, findings, load, bundle.meta)),
+        columns=columns,
+        topics=tuple(_topics(findings, columns)),
+        findings=findings,
+        load=load,
+    )
+
+
+def _verdict(gate: dict[str, Any]) -> Verdict:
+    word = gate.get("verdict", "none")
+    return Verdict(
+        word=word,
+        meaning=_MEANING[word],
+        exit_code=gate.get("exit_code"),
+        reasons=tuple(gate.get("reasons", ())),
+        baseline=gate.get("baseline", {}),
+    )
+
+
+def _columns(meta: dict[str, Any], findings: Iterable[Finding]) -> tuple[tuple[str, str], ...]:
+    """The contract's operations in its order, then whatever else findings are about."""
+    declared = [(target["name"], operation["name"]) for target in meta["targets"] for operation in target["operations"]]
+    concerned = {(finding.target, finding.operation) for finding in findings}
+    return tuple(column for column in declared if column in concerned) + tuple(sorted(concerned - set(declared)))
+
+
+def _topics(findings: Iterable[Finding], columns: tuple[tuple[str, str], ...]) -> Iterator[Topic]:
+    by_name: dict[str, list[Finding]] = {}
+    for finding in findings:  # sorted by severity, so topics come in the order of their worst finding
+        by_name.setdefault(finding.topic, []).append(finding)
+    for name, members in by_name.items():
+        cells = tuple(
+            counted(finding for finding in members if (finding.target, finding.operation) == column)
+            for column in columns
+        )
+        yield Topic(name, tuple(members), cells)
+
+
+def counted(findings: Iterable[Finding]) -> dict[Outcome, int]:
+    """How many of them have which outcome, most severe first; only outcomes that occur."""
+    counts = Counter(finding.outcome for finding in findings)
+    return {outcome: counts[outcome] for outcome in Outcome if outcome in counts}
+
+
+def _steps(
+    verdict: Verdict, findings: tuple[Finding, ...], load: LoadReport | None, meta: dict[str, Any]
+) -> Iterator[Step]:
+    for finding in findings:
+        if finding.breaks_must and not finding.known:
+            yield Step(f"Fix {finding.check}: {finding.title} ({finding.target}, {finding.operation})", finding.anchor)
+    errors = [finding for finding in findings if finding.outcome is Outcome.ERROR]
+    if errors:
+        told = f"Report {plural(len(errors), 'error')} of the harness itself: they say nothing about the server"
+        yield Step(told, errors[0].anchor)
+    expired, stale = verdict.baseline.get("expired", []), verdict.baseline.get("stale", [])
+    if expired:
+        yield Step(f"Fix, or date anew, what the baseline excused until now: {', '.join(expired)}", "verdict")
+    if stale:
+        yield Step(f"Delete baseline entries that no longer fail: {', '.join(stale)}", "verdict")
+    undecided = [finding for finding in findings if finding.outcome is Outcome.INCONCLUSIVE]
+    if undecided:
+        told = f"Run {plural(len(undecided), 'inconclusive check')} again once the reasons are gone"
+        yield Step(told, undecided[0].anchor)
+    if load and load.failed:
+        yield Step(f"Look into {plural(load.failed, 'load request')} without success", "load")
+    if meta.get("not_run"):
+        yield Step(f"Decide whether {plural(len(meta['not_run']), 'unsent probe')} would matter to you", "not-sent")
+
+
+def plural(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

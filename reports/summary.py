@@ -1,0 +1,125 @@
+"""
+The report as JSON, for programs.
+
+Keys, in this order (absent knowledge is null, never 0)::
+
+    version        1: of this file's format
+    streamgauge, python, platform, started, command, seed      from meta.json
+    verdict        pass, fail, inconclusive, interrupted or none (the run did not reach its gate)
+    exit_code      null without a verdict
+    reasons        of the gate
+    baseline       file, known, stale, expired; {} without one
+    counts         outcome → findings
+    levels         level → outcome → findings
+    findings       those that are neither pass nor not-applicable, most severe first: check, level, outcome, target,
+                   operation, title, counts, reason, known, examples (exchange, outcome, expected, actual)
+    load           null without a load run:
+      run            load.json
+      requests, outcomes, token_sources
+      rates          id → value
+      latencies      metric id → unit, n, mean, min, max, p50, p90, p95, p99 (value, low, high: 95 % interval)
+      notes          what limits the figures
+    documents      target, operation, document, sha256
+"""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from streamgauge.metrics.definitions import RATES, Metric
+from streamgauge.metrics.statistics import Quantile
+from streamgauge.metrics.summary import Distribution
+from streamgauge.outcomes import Level, Outcome
+from streamgauge.reports.findings import Finding
+from streamgauge.reports.load import LoadReport
+from streamgauge.reports.model import Report, counted
+
+__all__ = ["summary_json"]
+
+VERSION = 1
+_FROM_META = ("streamgauge", "python", "platform", "started", "command", "seed")
+_UNTOLD = (Outcome.PASS, Outcome.NOT_APPLICABLE)
+
+
+def summary_json(report: Report) -> bytes:
+    """The report as JSON in ASCII: what comes from the target is escaped."""
+    verdict = report.verdict
+    data = {
+        "version": VERSION,
+        **{name: report.meta[name] for name in _FROM_META},
+        "verdict": verdict.word,
+        "exit_code": verdict.exit_code,
+        "reasons": list(verdict.reasons),
+        "baseline": verdict.baseline,
+        "counts": report.counts,
+        "levels": {level: counted(finding for finding in report.findings if finding.level is level) for level in Level},
+        "findings": [_finding(finding) for finding in report.findings if finding.outcome not in _UNTOLD],
+        "load": _load(report.load) if report.load else None,
+        "documents": [
+            {
+                "target": target["name"],
+                "operation": operation["name"],
+                "document": operation["document"],
+                "sha256": operation["document_sha256"],
+            }
+            for target in report.meta["targets"]
+            for operation in target["operations"]
+        ],
+    }
+    return json.dumps(data, indent=1).encode("ascii") + b"\n"
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check,
+        "level": finding.level,
+        "outcome": finding.outcome,
+        "target": finding.target,
+        "operation": finding.operation,
+        "title": finding.title,
+        "counts": finding.counts,
+        "reason": finding.reason,
+        "known": finding.known,
+        "examples": [
+            {
+                "exchange": example.exchange,
+                "outcome": example.outcome,
+                "expected": example.expected,
+                "actual": example.actual,
+            }
+            for example in finding.examples
+        ],
+    }
+
+
+def _load(load: LoadReport) -> dict[str, Any]:
+    summary = load.summary
+    return {
+        "run": load.run,
+        "requests": summary.requests,
+        "outcomes": summary.outcomes,
+        "token_sources": summary.token_sources,
+        "rates": {rate.id: _rounded(getattr(summary, rate.id)) for rate in RATES},
+        "latencies": {metric.id: _latency(metric, found) for metric, found in load.latencies if found},
+        "notes": summary.notes,
+    }
+
+
+def _latency(metric: Metric, found: Distribution) -> dict[str, Any]:
+    return {
+        "unit": metric.unit,
+        "n": found.n,
+        "mean": _rounded(found.mean),
+        "min": _rounded(found.low),
+        "max": _rounded(found.high),
+        **{name: _quantile(getattr(found, name)) for name in ("p50", "p90", "p95", "p99")},
+    }
+
+
+def _quantile(found: Quantile) -> dict[str, float | None]:
+    return {name: _rounded(value) for name, value in asdict(found).items() if name in ("value", "low", "high")}
+
+
+def _rounded(value: float | None) -> float | None:
+    """The value to a millionth: more digits would only differ from machine to machine."""
+    return None if value is None else round(value, 6)
