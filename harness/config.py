@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 
 from streamgauge import catalog
 from streamgauge.contract.contract import Contract, load_contracts
@@ -20,6 +21,8 @@ __all__ = ["CONFIG_FILE", "KEY_VARIABLE", "TargetFlags", "resolve_targets"]
 CONFIG_FILE = "streamgauge.yaml"
 KEY_VARIABLE = "STREAMGAUGE_API_KEY"
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile("[\0-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -57,7 +60,7 @@ class TargetFlags:
             if getattr(self, name) is None and environment.get(variable := f"STREAMGAUGE_{name.upper()}")
         }
         if not self.spec and environment.get("STREAMGAUGE_SPEC"):
-            filled["spec"] = tuple(environment["STREAMGAUGE_SPEC"].split(","))
+            filled["spec"] = tuple(part.strip() for part in environment["STREAMGAUGE_SPEC"].split(","))
         if self.target is not None:
             filled.pop("base_url", None)
         elif self.base_url is not None:
@@ -82,7 +85,7 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
     flags = flags.with_environment(environment)
     key = _key_from(flags, environment)
     if flags.target is not None:
-        settings = _settings(flags, environment)
+        settings = _settings(flags, environment, key)
     elif flags.base_url is not None:
         settings = {"base_url": flags.base_url, "spec": []}
     else:
@@ -128,17 +131,24 @@ def _name(flags: TargetFlags, contract: Contract, *, alone: bool) -> str:
 
 def _key_from(flags: TargetFlags, environment: Mapping[str, str]) -> str | None:
     if flags.api_key_file is None:
-        return environment.get(KEY_VARIABLE) or None
+        return _sendable(environment.get(KEY_VARIABLE, "").strip(), "the key", KEY_VARIABLE) or None
     try:
         key = flags.api_key_file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as problem:
         raise ConfigError(f"cannot be read as key file: {problem}", where=str(flags.api_key_file)) from None
     if not key or "\n" in key:
         raise ConfigError("a key file holds one line: the key", where=str(flags.api_key_file))
-    return key
+    return _sendable(key, "the key", str(flags.api_key_file))
 
 
-def _settings(flags: TargetFlags, environment: Mapping[str, str]) -> dict[str, Any]:
+def _sendable(value: str, what: str, where: str) -> str:
+    """The value, if a header field can carry it (RFC 9110, 5.5)."""
+    if _CONTROL.search(value):
+        raise ConfigError(f"{what} holds a control character, which no header can carry", where=where)
+    return value
+
+
+def _settings(flags: TargetFlags, environment: Mapping[str, str], key: str | None) -> dict[str, Any]:
     path = flags.config or Path(CONFIG_FILE)
     if not path.exists():
         raise ConfigError(
@@ -147,7 +157,7 @@ def _settings(flags: TargetFlags, environment: Mapping[str, str]) -> dict[str, A
         )
     located = load_yaml(path, error=ConfigError)
     for error in Draft202012Validator(catalog.schema("config")).iter_errors(located.data):
-        raise ConfigError(_in_words(error.message, list(error.absolute_path)), where=located.where(error.absolute_path))
+        raise ConfigError(_in_words(error), where=located.where(error.absolute_path))
     targets: dict[str, Any] = located.data["targets"]
     if flags.target not in targets:
         raise ConfigError(
@@ -156,35 +166,48 @@ def _settings(flags: TargetFlags, environment: Mapping[str, str]) -> dict[str, A
             hint=f"There are: {', '.join(targets)}.",
         )
     settings = dict(targets[flags.target])
-    _refuse_references(settings, located, ["targets", flags.target])
-    if "api_key" in settings:
-        settings["api_key"] = _expanded(
-            settings["api_key"], environment, located.where(["targets", flags.target, "api_key"])
-        )
-    settings["headers"] = {
-        name: _expanded(value, environment, located.where(["targets", flags.target, "headers", name]))
-        for name, value in settings.get("headers", {}).items()
-    }
+    for name in settings.keys() - {"api_key", "headers"}:
+        _refuse_references(settings[name], located, ["targets", flags.target, name])
+    if "api_key" in settings and key is None:
+        where = located.where(["targets", flags.target, "api_key"])
+        settings["api_key"] = _sendable(_expanded(settings["api_key"], environment, where).strip(), "the key", where)
+    headers = {}
+    for name, value in settings.get("headers", {}).items():
+        where = located.where(["targets", flags.target, "headers", name])
+        if not _HEADER_NAME.fullmatch(name):
+            raise ConfigError(f"no name of a header: {name}", where=where)
+        headers[name] = _sendable(_expanded(value, environment, where).strip(), f"the header {name}", where)
+    settings["headers"] = headers
     if isinstance(settings["spec"], str):
         settings["spec"] = [settings["spec"]]
     return settings
 
 
-def _in_words(message: str, path: list[str | int]) -> str:
+def _in_words(error: ValidationError) -> str:
     # The schema's own message would print what stands there: it may be a key that somebody wrote in.
-    if path and path[-1] == "api_key":
+    if error.absolute_path and error.absolute_path[-1] == "api_key":
         return "api_key has to be ${VARIABLE}, the name of an environment variable; a key in a file is a key given away"
-    return message
+    name = error.absolute_path[-1] if error.absolute_path else "the file"
+    match error.validator:
+        case "type":
+            return f"{name} has to be of type {error.validator_value}"
+        case "anyOf":
+            return f"{name} has to be one of: {', '.join(str(branch.get('type')) for branch in error.validator_value)}"
+        case "pattern" if error.absolute_path:
+            return f"{name} has to match {error.validator_value}"
+    return error.message
 
 
-def _refuse_references(settings: dict[str, Any], located: Located, path: list[str | int]) -> None:
-    for name, value in settings.items():
-        if name not in ("api_key", "headers") and isinstance(value, str) and _REFERENCE.search(value):
-            raise ConfigError(
-                "${...} is for secrets only: api_key and headers",
-                where=located.where([*path, name]),
-                hint="Write the value itself, or use a flag.",
-            )
+def _refuse_references(value: Any, located: Located, path: list[str | int]) -> None:
+    if isinstance(value, str) and _REFERENCE.search(value):
+        raise ConfigError(
+            "${...} is for secrets only: api_key and headers",
+            where=located.where(path),
+            hint="Write the value itself, or use a flag.",
+        )
+    if isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            _refuse_references(item, located, [*path, step])
 
 
 def _expanded(value: str, environment: Mapping[str, str], where: str) -> str:
@@ -218,7 +241,7 @@ def _headers(given: tuple[str, ...], environment: Mapping[str, str]) -> dict[str
     headers = {}
     for item in given:
         name, equals, value = item.partition("=")
-        if not equals or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        if not equals or not _HEADER_NAME.fullmatch(name):
             raise ConfigError("a header is given as NAME=VALUE", where="--header")
-        headers[name] = _expanded(value, environment, "--header")
+        headers[name] = _sendable(_expanded(value, environment, "--header").strip(), f"the header {name}", "--header")
     return headers

@@ -69,7 +69,7 @@ def decide(
         codes.append((code, f"{finding['outcome']}: {finding['check']} ({finding['target']}, {finding['operation']})"))
     # Checks alone: a verdict needs something that was judged.
     judged = [f for f in findings if f["outcome"] not in (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE)]
-    if findings and not judged:
+    if not judged and (findings or load is None):
         codes.append((ExitCode.CANNOT_TELL, "no check could be judged"))
     if baseline is not None:
         codes += [(ExitCode.GATE_FAILED, f"stale baseline entry, it passes now: {e}") for e in baseline.stale(findings)]

@@ -52,12 +52,12 @@ async def _preflight(targets: Sequence[Target], limits: Limits) -> tuple[list[Ta
         async with Recorder(named, limits=limits, process="preflight") as recorder:
             target = named
             if not named.model:
-                target = dataclasses.replace(named, model=_only(await _models(named, recorder), named))
+                target = dataclasses.replace(named, model=_only(await _models(named, recorder, needed=True), named))
                 notes.append(f"{target.name}: no model named; took the only one that is served, {target.model}")
             operation = target.contract.operations[0]
             exchange = await recorder.send(_request(target, operation))
             if exchange.status != 200:
-                models = await _models(target, recorder) if exchange.status in (400, 403, 404, 422) else []
+                models = await _models(target, recorder, needed=False) if exchange.status in (400, 403, 404, 422) else []
                 _diagnose(target, operation, exchange, models)
         ready.append(target)
     return ready, notes
@@ -74,10 +74,13 @@ def _request(target: Target, operation: Operation) -> Outgoing:
     )
 
 
-async def _models(target: Target, recorder: Recorder) -> list[str]:
+async def _models(target: Target, recorder: Recorder, *, needed: bool) -> list[str]:
     for url in target.models_urls:
         exchange = await recorder.send(Outgoing(url, b"", target.credential, method="GET", probe="models"))
-        _require_reachable(url, exchange)
+        if needed:
+            _require_reachable(url, exchange)
+        if needed and exchange.status == 401:
+            raise ConfigError(_said(exchange), where=url, hint=_key_hint(target))
         listed = exchange.json.value if exchange.status == 200 else None
         data = listed.get("data") if isinstance(listed, dict) else None
         if isinstance(data, list):
@@ -93,13 +96,39 @@ def _only(models: list[str], target: Target) -> str:
 
 
 def _listed(models: list[str]) -> str:
-    return ", ".join(models[:20]) + (f" and {len(models) - 20} more" if len(models) > 20 else "")
+    shown = ", ".join(_one_line(model, 80) for model in models[:20])
+    return shown + (f" and {len(models) - 20} more" if len(models) > 20 else "")
+
+
+def _one_line(text: str, most: int) -> str:
+    """Text from the server as a terminal can show it: no line breaks, no control sequences, and not too much."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
+    return " ".join(shown.split()) if len(text) <= most else " ".join(shown[:most].split()) + "..."
+
+
+def _said(exchange: Exchange) -> str:
+    body = _one_line(exchange.response.body[:2000].decode("utf-8", "replace"), 300)
+    status = f"{exchange.status} {_one_line(exchange.response.reason, 80)}".strip()
+    return f"{status}: {body}" if body else status
+
+
+def _key_hint(target: Target) -> str:
+    key = (
+        "The key was refused: is it the right one (STREAMGAUGE_API_KEY or --api-key-file)?"
+        if target.key
+        else "A key is needed: set STREAMGAUGE_API_KEY or give --api-key-file."
+    )
+    auth = target.contract.profile.auth
+    form = auth.header if auth.scheme == "raw" else f"{auth.header}: {auth.scheme}"
+    return f"{key} The profile {target.contract.profile.name} sends it as {form}."
 
 
 def _require_reachable(url: str, exchange: Exchange) -> None:
     if exchange.status == 0:
         hint = _REACH.get(exchange.ending, "The connection was closed without an answer: is a proxy in between?")
-        raise UnreachableError(f"no answer ({exchange.ending}: {exchange.detail})", where=url, hint=hint)
+        raise UnreachableError(
+            f"no answer ({exchange.ending}: {_one_line(exchange.detail, 200)})", where=url, hint=hint
+        )
 
 
 def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: list[str]) -> None:
@@ -111,20 +140,15 @@ def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: 
     """
     url = target.url(operation)
     _require_reachable(url, exchange)
-    status, said = exchange.status, exchange.response.body[:300].decode("utf-8", "replace").strip()
-    what = f"{status} {exchange.response.reason}".strip() + (f": {said}" if said else "")
-    key = (
-        "The key was refused: is it the right one (STREAMGAUGE_API_KEY or --api-key-file)?"
-        if target.key
-        else "A key is needed: set STREAMGAUGE_API_KEY or give --api-key-file."
-    )
-    auth = target.contract.profile.auth
-    form = auth.header if auth.scheme == "raw" else f"{auth.header}: {auth.scheme}"
+    status, what = exchange.status, _said(exchange)
     served = f" The endpoint serves: {_listed(models)}." if models else ""
     if status in (401, 403) and not (status == 403 and models):
-        raise ConfigError(what, where=url, hint=f"{key} The profile {target.contract.profile.name} sends it as {form}.")
+        raise ConfigError(what, where=url, hint=_key_hint(target))
     if models and target.model not in models and status in (400, 403, 404, 422):
         raise ConfigError(what, where=url, hint=f"The model {target.model} is not served there.{served}")
+    if 300 <= status < 400:
+        there = _one_line(exchange.response.header("location") or "nowhere", 200)
+        raise ConfigError(what, where=url, hint=f"It redirects to {there}; give the base URL that answers itself.")
     if status in (404, 405):
         raise ConfigError(what, where=url, hint=f"The path may be wrong: --path sets it.{served}")
     if exchange.rate_limited:

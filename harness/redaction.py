@@ -9,7 +9,7 @@ and the framing stays.
 import json
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from streamgauge.errors import ConfigError
 
@@ -18,6 +18,7 @@ __all__ = ["FILLER", "MINIMUM_SECRET_LENGTH", "Redactor"]
 FILLER = "*"
 MINIMUM_SECRET_LENGTH = 8
 
+_ESCAPE = re.compile("%[0-9A-F]{2}")
 _CHUNK_FRAMING = rb"(?:\r\n[0-9A-Fa-f]+[^\r\n]*\r\n)?"
 
 
@@ -41,7 +42,9 @@ class Redactor:
                     f"the key has {len(secret)} characters",
                     hint=f"Keys shorter than {MINIMUM_SECRET_LENGTH} characters are refused: they cannot be kept out of logs.",
                 )
-            forms |= {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}
+            percent = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+            forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+            forms |= percent | {_ESCAPE.sub(lambda match: match.group().lower(), form) for form in percent}
         ordered = sorted(forms, key=len, reverse=True)
         self._text = re.compile("|".join(map(re.escape, ordered))) if ordered else None
         self._wire = (

@@ -1,16 +1,21 @@
 """The target: one endpoint under test, and how a request to it is addressed and signed."""
 
+import re
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import streamgauge
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.errors import ConfigError
-from streamgauge.redaction import Redactor
+from streamgauge.redaction import MINIMUM_SECRET_LENGTH, Redactor
 from streamgauge.wire.exchange import Credential
 
-__all__ = ["Target", "join_url"]
+__all__ = ["Target", "join_url", "merged_headers"]
+
+_SENDABLE = re.compile(r"[!-~]+")
+"""What a URL is made of; anything else has to be percent-encoded first."""
 
 WRONG_KEY = "streamgauge-wrong-key-0000"
 """What is sent as the made-up key."""
@@ -56,24 +61,22 @@ class Target:
 
     @property
     def redactor(self) -> Redactor:
-        """Hides the key and the values of the user's own headers that look like credentials."""
+        """Hides the key and the values of the user's own headers that look like credentials, without their scheme too."""
         secrets = [value for name, value in self.headers.items() if is_secret_header(name)]
-        return Redactor([*([self.key] if self.key else []), *secrets])
+        bare = [word for value in secrets if len(word := value.rpartition(" ")[2]) >= MINIMUM_SECRET_LENGTH]
+        return Redactor([*([self.key] if self.key else []), *secrets, *bare])
 
     def request_headers(self, credential: Credential) -> dict[str, str]:
         """The header fields of a JSON request, signed as `credential` says."""
         profile = self.contract.profile
-        headers = {
+        usual = {
             "content-type": "application/json",
             "accept-encoding": "identity",
             "user-agent": f"streamgauge/{streamgauge.__version__}",
-            **profile.headers,
-            **self.headers,
         }
         key = {Credential.VALID: self.key, Credential.WRONG: WRONG_KEY}.get(credential)
-        if key is not None:
-            headers[profile.auth.header] = profile.auth.value(key)
-        return headers
+        signed = {} if key is None else {profile.auth.header: profile.auth.value(key)}
+        return merged_headers(usual, profile.headers, self.headers, signed)
 
     @property
     def credential(self) -> Credential:
@@ -102,6 +105,14 @@ def is_secret_header(name: str) -> bool:
     return any(part in name.lower() for part in ("auth", "key", "token", "secret", "cookie"))
 
 
+def merged_headers(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Header fields in layers, a later one replacing what an earlier one says, however the names are spelled."""
+    merged: dict[str, tuple[str, str]] = {}
+    for layer in layers:
+        merged |= {name.lower(): (name, value) for name, value in layer.items()}
+    return dict(merged.values())
+
+
 def join_url(base: str, path: str) -> str:
     """
     A base URL and an operation's path as one URL.
@@ -112,10 +123,21 @@ def join_url(base: str, path: str) -> str:
     Raises:
         ConfigError: the base is no http or https URL.
     """
-    parts = urlsplit(base)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError("not an http or https URL", where=base, hint="For instance: --base-url http://127.0.0.1:8000")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(base)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = usable and bool(_SENDABLE.fullmatch(base)) and bool((parts.hostname or "").encode("idna"))
+    except ValueError:  # a broken IPv6 address, a port that is no number, a label that is empty or too long
+        usable = False
+    if not usable:
+        raise ConfigError(
+            "not an http or https URL",
+            where=base.rpartition("@")[2],  # a password may stand before it
+            hint="For instance: --base-url http://127.0.0.1:8000",
+        )
+    if not path.isprintable():
+        raise ConfigError("a path holds no control characters", where=repr(path))
+    if "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigError(
             "a base URL takes no user, query or fragment",
             where=f"{parts.scheme}://{parts.hostname}",
@@ -124,4 +146,5 @@ def join_url(base: str, path: str) -> str:
     have = [segment for segment in parts.path.split("/") if segment]
     want = [segment for segment in path.split("/") if segment]
     overlap = next((n for n in range(min(len(have), len(want)), 0, -1) if have[-n:] == want[:n]), 0)
-    return f"{parts.scheme}://{parts.netloc}/" + "/".join(have + want[overlap:])
+    closing = "/" if want and path.endswith("/") else ""
+    return f"{parts.scheme}://{parts.netloc}/" + "/".join(have + want[overlap:]) + closing

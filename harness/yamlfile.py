@@ -10,6 +10,9 @@ from streamgauge.errors import StreamgaugeError, UsageError
 
 __all__ = ["Located", "load_yaml"]
 
+MOST_NODES = 1_000_000
+"""The largest file that makes sense, aliases unfolded."""
+
 
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader that refuses a key given twice (PyYAML keeps the last one in silence)."""
@@ -94,6 +97,7 @@ def load_yaml(source: Path | str | bytes, *, name: str = "", error: type[Streamg
         loader = _StrictLoader(source)
         try:
             root = loader.get_single_node()
+            _refuse_cycles_and_floods(root)
             data = None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
@@ -101,9 +105,39 @@ def load_yaml(source: Path | str | bytes, *, name: str = "", error: type[Streamg
         mark = problem.problem_mark or problem.context_mark
         where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         raise error(f"not YAML that can be used: {problem.problem or problem.context}", where=where) from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as problem:
+    except (yaml.YAMLError, RecursionError) as problem:
         raise error(f"not YAML that can be used: {_first_line(problem)}", where=name) from None
+    except (ValueError, KeyError, AttributeError, TypeError) as problem:
+        # PyYAML's constructors let these out: bytes that are no text, `0x_`, `!!bool maybe`, integers of 5000 digits.
+        raise error(f"a value cannot be read: {_first_line(problem)}", where=name) from None
     return Located(data, root, name)
+
+
+def _refuse_cycles_and_floods(node: yaml.Node | None) -> None:
+    """Refuse an anchor that holds an alias of itself, and aliases of aliases that unfold to millions of nodes."""
+    done: dict[int, int] = {}  # a collection's id → how many nodes it unfolds to
+    above: set[int] = set()
+    pending: list[tuple[yaml.Node | None, bool]] = [(node, False)]
+    while pending:
+        current, leaving = pending.pop()
+        if not isinstance(current, yaml.CollectionNode):
+            continue
+        if leaving:
+            above.discard(id(current))
+            done[id(current)] = size = 1 + sum(done.get(id(child), 1) for child in _children(current))
+            if size > MOST_NODES:
+                problem = f"its aliases unfold to more than {MOST_NODES} nodes"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=current.start_mark)
+        elif id(current) in above:
+            raise yaml.MarkedYAMLError(problem="it holds an alias of itself", problem_mark=current.start_mark)
+        elif id(current) not in done:
+            above.add(id(current))
+            pending.append((current, True))
+            pending += [(child, False) for child in _children(current)]
+
+
+def _children(node: yaml.CollectionNode) -> list[yaml.Node]:
+    return [child for item in node.value for child in (item if isinstance(item, tuple) else (item,))]
 
 
 def _first_line(problem: BaseException) -> str:

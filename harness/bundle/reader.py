@@ -38,6 +38,8 @@ class Bundle:
                 "no bundle: it has no meta.json", where=str(directory), hint="Name a directory under runs/."
             )
         self.meta: dict[str, Any] = self._whole(META, {})
+        if not isinstance(self.meta, dict):
+            raise BundleError("no bundle: its meta.json is no object", where=str(directory))
         if self.meta.get("version") != VERSION:
             raise BundleError(
                 f"a bundle of version {self.meta.get('version')}; this streamgauge reads version {VERSION}",
@@ -74,11 +76,15 @@ class Bundle:
         for path in sorted(self.path.glob(EXCHANGES.format("*"))):
             blobs: dict[str, bytes] = {}
             for line in read_lines(path):
-                place = line["wire"]
-                blob = blobs.get(place["file"])
-                if blob is None:
-                    blob = blobs[place["file"]] = (self.path / place["file"]).read_bytes()
-                found[line["id"]] = exchange_from_line(line, blob[place["offset"] : place["offset"] + place["size"]])
+                try:
+                    place = line["wire"]
+                    blob = blobs.get(place["file"])
+                    if blob is None:
+                        blob = blobs[place["file"]] = (self.path / Path(place["file"]).name).read_bytes()
+                    wire = blob[place["offset"] : place["offset"] + place["size"]]
+                    found[line["id"]] = exchange_from_line(line, wire)
+                except (KeyError, TypeError, ValueError, OSError) as problem:
+                    raise BundleError(f"holds no exchange: {problem!r}", where=str(path)) from None
         return found
 
     def record_lines(self) -> Iterator[tuple[str, dict[str, Any]]]:

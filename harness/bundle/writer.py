@@ -31,7 +31,8 @@ class LineWriter:
 
     def write(self, line: dict[str, Any]) -> None:
         """Append one line; it has reached the operating system when this returns."""
-        self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        self._file.write(_encoded(text + "\n"))
 
     def close(self) -> None:
         """Close the file; nothing is left to flush."""
@@ -118,5 +119,10 @@ class BundleWriter:
 def write_whole(path: Path, data: Any) -> None:
     """Write a JSON file at once: a reader sees the old file or the new one, never half of it."""
     draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    draft.write_bytes(_encoded(json.dumps(data, ensure_ascii=False, indent=1) + "\n"))
     draft.replace(path)
+
+
+def _encoded(text: str) -> bytes:
+    # A lone surrogate, which a server may have sent, has no UTF-8: inside a JSON string Python's escape is JSON's.
+    return text.encode("utf-8", "backslashreplace")

@@ -100,12 +100,8 @@ class Operation:
         return schema
 
     def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        while "$ref" in schema:
-            target: Any = self.document.normal
-            for token in schema["$ref"][2:].split("/"):
-                target = target[token.replace("~1", "/").replace("~0", "~")]
-            schema = target
-        return schema
+        found = self.document.followed(schema)
+        return found if isinstance(found, dict) else {}
 
     def __hash__(self) -> int:
         return hash((self.name, self.document.sha256))
@@ -145,15 +141,37 @@ def load_contracts(specs: Sequence[str], profile: str | None = None) -> list[Con
     contracts = []
     for name, documents in groups.items():
         loaded = load_profile(name)
-        operations = [operation for document in documents for operation in _operations(document, loaded)]
+        operations = [operation for document in documents for operation in _compiled(document, loaded)]
+        names = [operation.name for operation in operations]
+        for twice in {name for name in names if names.count(name) > 1}:
+            hint = "Rename one of the files: an operation is called after its document."
+            raise DocumentError(f"two documents give an operation called {twice}", hint=hint)
         contracts.append(Contract(loaded, tuple(operations)))
     return contracts
+
+
+def _compiled(document: Document, profile: Profile) -> list[Operation]:
+    """The operations, once every schema of theirs has proved usable: not in the middle of a run."""
+    try:
+        operations = _operations(document, profile)
+        for operation in operations:
+            _ = operation.request, operation.properties, operation.required
+            for status in operation.statuses:
+                for media_type in operation.media_types(status):
+                    operation.response(status, media_type)
+    except DocumentError as problem:
+        raise DocumentError(problem.what, where=problem.where or document.name, hint=problem.hint) from None
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
+        hint = "Check it with an OpenAPI validator."
+        what = f"is not built as OpenAPI says: {type(problem).__name__}: {problem}"
+        raise DocumentError(what, where=document.name, hint=hint) from None
+    return operations
 
 
 def _operations(document: Document, profile: Profile) -> list[Operation]:
     found = [
         (method.upper(), path, definition)
-        for path, item in document.normal["paths"].items()
+        for path, item in ((path, document.followed(item)) for path, item in document.normal["paths"].items())
         if isinstance(item, dict)
         for method, definition in item.items()
         if method in _METHODS and isinstance(definition, dict) and _family(path)
@@ -165,7 +183,10 @@ def _operations(document: Document, profile: Profile) -> list[Operation]:
             hint="Looked for paths that end in /completions or /chat/completions.",
         )
     operations = []
-    for method, path, definition in found:
+    for method, path, given in found:
+        answers = {status: document.followed(answer) for status, answer in given.get("responses", {}).items()}
+        body = document.followed(given.get("requestBody", {}))
+        definition = {**given, "responses": answers, "requestBody": body}
         name = document.name if len(found) == 1 else f"{document.name}:{method} {path}"
         said = profile.operations.get(name, {})
         operations.append(
@@ -176,7 +197,7 @@ def _operations(document: Document, profile: Profile) -> list[Operation]:
                 path=path,
                 family=said.get("family", _family(path)),
                 streams=said.get("stream", SSE in _content_types(definition)),
-                definition={"responses": {}, **definition},
+                definition=definition,
             )
         )
     return operations

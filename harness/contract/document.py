@@ -2,9 +2,11 @@
 
 import copy
 import hashlib
+import os.path
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from streamgauge import catalog
 from streamgauge.errors import DocumentError
@@ -39,6 +41,21 @@ class Document:
         components: dict[str, Any] = self.normal.get("components") or {}
         return components
 
+    def followed(self, node: Any) -> Any:
+        """
+        The node itself, or what its `$ref` points to in the end.
+
+        Raises:
+            DocumentError: the references run in a circle.
+        """
+        seen: set[str] = set()
+        while isinstance(node, dict) and isinstance(ref := node.get("$ref"), str):
+            if ref in seen:
+                raise DocumentError(f"refers to itself: {ref}", where=self.name, hint="Give what it stands for.")
+            seen.add(ref)
+            node = _pointed_at(self.normal, ref)
+        return node
+
 
 def load_document(spec: str) -> Document:
     """
@@ -51,7 +68,7 @@ def load_document(spec: str) -> Document:
         text, name, where = catalog.document_text(spec), spec, f"bundled document {spec}"
     else:
         path = Path(spec)
-        if not path.exists():
+        if not os.path.lexists(spec):
             raise DocumentError(
                 "no such document",
                 where=spec,
@@ -60,11 +77,26 @@ def load_document(spec: str) -> Document:
         try:
             text = path.read_bytes()
         except OSError as problem:
-            raise DocumentError(f"cannot be read: {problem.strerror or problem}", where=spec) from None
+            hint = "Give the path of an OpenAPI file."
+            raise DocumentError(f"cannot be read: {problem.strerror or problem}", where=spec, hint=hint) from None
         name, where = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "document", spec
     located = load_yaml(text, name=where, error=DocumentError)
+    located.data = _with_text_keys(located.data)
     _require_openapi(located)
     return Document(name, text, located)
+
+
+def _with_text_keys(node: Any) -> Any:
+    """The same with every key as JSON would write it: many a document says `200:` without quotes."""
+    if isinstance(node, list):
+        return [_with_text_keys(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    words = {True: "true", False: "false", None: "null"}
+    return {
+        words[key] if key is None or isinstance(key, bool) else str(key): _with_text_keys(item)
+        for key, item in node.items()
+    }
 
 
 def _require_openapi(located: Located) -> None:
@@ -88,12 +120,14 @@ def _require_openapi(located: Located) -> None:
             hint="Supported: 3.0 and 3.1.",
         )
     if not isinstance(data.get("paths"), dict) or not data["paths"]:
-        raise DocumentError("the document has no paths", where=located.where(["paths"]))
+        hint = "It has to describe the operations under `paths`."
+        raise DocumentError("the document has no paths", where=located.where(["paths"]), hint=hint)
     for path, ref in _references(data):
         if not ref.startswith("#/"):
             raise DocumentError(f"refers to another file: {ref}", where=located.where(path), hint="Bundle it first.")
         if not _resolves(data, ref):
-            raise DocumentError(f"refers to something that is not there: {ref}", where=located.where(path))
+            hint = "Every $ref has to point into the document."
+            raise DocumentError(f"refers to something that is not there: {ref}", where=located.where(path), hint=hint)
 
 
 def _references(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[tuple[str | int, ...], str]]:
@@ -111,12 +145,18 @@ def _references(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[tuple
 
 
 def _resolves(data: Any, ref: str) -> bool:
-    for token in ref[2:].split("/"):
-        key = token.replace("~1", "/").replace("~0", "~")
-        if not isinstance(data, dict) or key not in data:
-            return False
-        data = data[key]
+    try:
+        _pointed_at(data, ref)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return False
     return True
+
+
+def _pointed_at(data: Any, ref: str) -> Any:
+    for token in ref[2:].split("/"):
+        key = unquote(token).replace("~1", "/").replace("~0", "~")
+        data = data[int(key)] if isinstance(data, list) and key.isdecimal() else data[key]
+    return data
 
 
 def _normalise(node: Any) -> Any:
@@ -135,10 +175,10 @@ def _normalise(node: Any) -> Any:
         bound = node.get(keyword)
         if isinstance(bound, (int, float)) and not isinstance(bound, bool) and reach(bound, limit) == bound:
             node[keyword] = limit
-    if node.get("nullable") is True and "type" in node:
+    if node.get("nullable") is True and isinstance(node.get("type"), str | list):
         del node["nullable"]
         types = node["type"] if isinstance(node["type"], list) else [node["type"]]
-        node["type"] = list(dict.fromkeys([*types, "null"]))
-        if "enum" in node and None not in node["enum"]:
+        node["type"] = types if "null" in types else [*types, "null"]
+        if isinstance(node.get("enum"), list) and None not in node["enum"]:
             node["enum"] = [*node["enum"], None]
     return node

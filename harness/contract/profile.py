@@ -1,5 +1,6 @@
 """Profiles: what an OpenAPI document cannot say about an endpoint, as data."""
 
+import os.path
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def load_profile(name: str) -> Profile:
     """
     if name in catalog.profile_names():
         located = load_yaml(catalog.profile_text(name), name=f"bundled profile {name}", error=DocumentError)
-    elif Path(name).exists():
+    elif os.path.lexists(name):
         located = load_yaml(Path(name), error=DocumentError)
     else:
         raise DocumentError(

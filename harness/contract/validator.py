@@ -1,11 +1,14 @@
 """Schemas compiled twice: jsonschema-rs answers yes or no quickly, jsonschema names the defect when it is no."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import jsonschema_rs
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+
+from streamgauge.errors import DocumentError
 
 __all__ = ["Problem", "Validator", "pointer_of"]
 
@@ -34,7 +37,11 @@ class Validator:
 
     def __init__(self, schema: Any, components: dict[str, Any] | None = None) -> None:
         root = {"allOf": [schema], "components": components or {}}
-        self._gate = jsonschema_rs.Draft202012Validator(root, validate_formats=False)
+        try:
+            self._gate = jsonschema_rs.Draft202012Validator(root, validate_formats=False)
+        except (ValueError, TypeError, jsonschema_rs.ReferencingError) as problem:
+            said = str(problem).strip().split("\n")[0]
+            raise DocumentError(f"a schema cannot be used: {said}", hint="It has to be JSON Schema 2020-12.") from None
         self._diagnosis = Draft202012Validator(root)
 
     def accepts(self, instance: Any) -> bool:
@@ -45,8 +52,11 @@ class Validator:
         """Every defect, the deepest reason of each; empty when valid."""
         if self.accepts(instance):
             return []
-        found = [_problem(error) for error in self._diagnosis.iter_errors(instance)]
-        # The two validators differ on a few exotic values (lone surrogates, 1e400): then there is no detail to give.
+        try:
+            found = [_problem(error) for error in self._diagnosis.iter_errors(instance)]
+        except (re.error, RecursionError):  # a pattern of ECMA 262 that Python's `re` does not know; an abyss of lists
+            found = []
+        # Besides, the two validators differ on a few exotic values (lone surrogates, 1e400): then there is no detail to give.
         return found or [Problem("", "schema", "refused by jsonschema-rs, accepted by jsonschema")]
 
 

@@ -5,6 +5,7 @@ h11 parses; what it cannot parse is kept as `protocol_error`, with everything th
 """
 
 import contextlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +13,9 @@ from typing import NamedTuple
 import h11
 
 __all__ = ["HttpResponse", "Read", "Segment", "decode_response"]
+
+_HEAD_END = re.compile(rb"\n\r?\n")
+"""As h11 reads it: a bare LF is taken for CRLF (RFC 9112, section 2.2)."""
 
 
 class Read(NamedTuple):
@@ -136,10 +140,10 @@ def _head_size(wire: bytes) -> int:
     """Where the final response's header section ends (after any 1xx)."""
     position = 0
     while True:
-        end = wire.find(b"\r\n\r\n", position)
-        if end < 0:
+        end = _HEAD_END.search(wire, position)
+        if end is None:
             return len(wire)
-        head, position = wire[position:end], end + 4
+        head, position = wire[position : end.start()], end.end()
         status = head[9:12]
         if not (status.startswith(b"1") and head.startswith(b"HTTP/")):
             return position

@@ -8,6 +8,7 @@ written (`1.0` and `1` are the same integer to JSON Schema, and not the same to 
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,15 +65,16 @@ def read_json(text: bytes | str) -> JsonText:
         except UnicodeDecodeError as problem:
             result.defects.append(Defect("encoding", f"byte 0x{text[problem.start]:02x} is not UTF-8", problem.start))
             text = text.decode("utf-8", "replace")
+    skipped = 0
     if text.startswith("\ufeff"):
+        skipped = 3
         result.defects.append(Defect("bom", "a byte order mark stands before the value (RFC 8259, 8.1)", 0))
         text = text[1:]
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = dict(items)
         if len(seen) != len(items):
-            keys = [key for key, _ in items]
-            twice = sorted({key for key in keys if keys.count(key) > 1})
+            twice = sorted(key for key, count in Counter(key for key, _ in items).items() if count > 1)
             result.defects.append(Defect("duplicate-key", ", ".join(twice)))
         return seen
 
@@ -88,12 +90,18 @@ def read_json(text: bytes | str) -> JsonText:
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=written)
     except json.JSONDecodeError as problem:
-        result.defects.append(Defect("syntax", problem.msg, len(text[: problem.pos].encode("utf-8", "replace"))))
+        broken = any(defect.kind == "encoding" for defect in result.defects)  # then our offsets are not the bytes'
+        offset = -1 if broken else skipped + len(text[: problem.pos].encode("utf-8", "replace"))
+        result.defects.append(Defect("syntax", problem.msg, offset))
         return result
     except (RecursionError, ValueError) as problem:
         result.defects.append(Defect("depth", f"too deep or too large to read: {type(problem).__name__}"))
         return result
-    result.value = _plain(value, "", result)
+    try:
+        result.value = _plain(value, "", result)
+    except RecursionError as problem:
+        result.defects.append(Defect("depth", f"too deep or too large to read: {type(problem).__name__}"))
+        return result
     result.valid = True
     return result
 
@@ -101,6 +109,8 @@ def read_json(text: bytes | str) -> JsonText:
 def _plain(value: Any, pointer: str, result: JsonText) -> Any:
     """The value with plain floats; notes integral lexemes and lone surrogates on the way."""
     if isinstance(value, dict):
+        if any(map(_LONE_SURROGATE.search, value)):
+            result.defects.append(Defect("surrogate", f"a lone surrogate in a key at {pointer or '/'} (RFC 8259, 8.2)"))
         return {key: _plain(item, f"{pointer}/{_escape(key)}", result) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item, f"{pointer}/{index}", result) for index, item in enumerate(value)]

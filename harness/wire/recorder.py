@@ -25,7 +25,7 @@ import httpcore
 import httpx
 
 from streamgauge.redaction import Redactor
-from streamgauge.target import Target
+from streamgauge.target import Target, merged_headers
 from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read, decode_response
 
@@ -155,7 +155,8 @@ class _Transport(httpx.AsyncBaseTransport):
                 extensions=request.extensions,
             )
         )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), request=request)
+        # The header fields stay in the tee: httpx would follow up on them (cookies, redirects, codings).
+        return httpx.Response(answer.status, stream=_Body(answer), request=request)
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -239,7 +240,8 @@ class Recorder:
             await asyncio.sleep(wait)
 
     async def _exchange(self, outgoing: Outgoing) -> Exchange:
-        headers = {**self._target.request_headers(outgoing.credential), **outgoing.headers}
+        given = merged_headers(self._target.request_headers(outgoing.credential), outgoing.headers)
+        headers = [(name.encode("ascii"), value.encode()) for name, value in given.items()]
         request = self._client.build_request(outgoing.method, outgoing.url, headers=headers, content=outgoing.body)
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         tap, ending, detail = await self._transfer(request)
@@ -333,11 +335,12 @@ def retry_after_seconds(value: str | None) -> float | None:
     """The delay that a Retry-After field asks for, by number or date (RFC 9110, 10.2.3); None when it says neither."""
     if value is None:
         return None
-    if value.strip().isdigit():
+    value = value.strip()
+    if value.isascii() and value.isdigit():
         return float(value)
     try:
         moment = email.utils.parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -15,6 +15,7 @@ Two layers, as in the standard:
 How the bytes were cut into reads makes no difference to anything but the times.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -24,6 +25,9 @@ DONE = "[DONE]"
 """The payload that ends a stream of completions."""
 
 _BOM = b"\xef\xbb\xbf"
+_ENDING = re.compile(rb"\r\n?|\n")
+_LONGEST_RETRY = 10**18
+"""Python refuses to read integers of thousands of digits; a wait of 30 million years is long enough."""
 
 
 @dataclass(slots=True)
@@ -159,15 +163,11 @@ class SseReader:
                 buffer = buffer[1:]
             self._after_cr = None
         position = 0
-        while True:
-            lf = buffer.find(b"\n", position)
-            cr = buffer.find(b"\r", position, lf if lf >= 0 else len(buffer))
-            end = cr if cr >= 0 else lf
-            if end < 0:
-                break
-            ending = b"\n" if cr < 0 else b"\r\n" if buffer[cr + 1 : cr + 2] == b"\n" else b"\r"
-            line = Line(buffer[position:end], ending, self._offset + position, time)
-            position = end + len(ending)
+        # What was in the buffer before holds no ending: only the new bytes are searched.
+        for match in _ENDING.finditer(buffer, max(0, len(buffer) - len(data))):
+            ending = match.group()
+            line = Line(buffer[position : match.start()], ending, self._offset + position, time)
+            position = match.end()
             if ending == b"\r" and position == len(buffer):
                 self._after_cr = line
             yield line
@@ -190,7 +190,8 @@ class SseReader:
             elif name == "id" and "\0" not in value:
                 self._last_id = value
             elif name == "retry" and value.isascii() and value.isdigit():
-                self.retry = int(value)
+                digits = value.lstrip("0") or "0"
+                self.retry = int(digits) if len(digits) <= 18 else _LONGEST_RETRY
         event.id = self._last_id
         # 9.2.6: an empty data buffer is not dispatched; one `data` line without a value leaves a lone LF, which is
         # stripped only after that test in the algorithm's order, so it does dispatch an event with empty data.
