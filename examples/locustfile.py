@@ -2,22 +2,18 @@
 
 from locust import between, tag, task
 
-from streamgauge.load.user import StreamUser
+from streamgauge.load import user
 
 
-@tag("reader")
-class Reader(StreamUser):
+class Reader(user.StreamUser):
     """Reads each answer for a while before asking again."""
 
     weight = 3
     wait_time = between(1, 3)
 
 
-class Batch(StreamUser):
-    """Asks five times in a row, then rests."""
-
-    weight = 1
-    wait_time = between(5, 10)
+class Batch(user.StreamUser):
+    """Asks without a pause, and two times out of three five questions in a row."""
 
     @tag("batch")
     @task(2)

@@ -1,0 +1,95 @@
+"""One child process in a session of its own, whose output goes redacted into a file, and which never outlives us."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from streamgauge.redaction import Redactor
+
+__all__ = ["Child"]
+
+_LAST_LINES = 6
+
+
+class Child:
+    """
+    Runs a command while the block runs.
+
+    In a session of its own: Ctrl-C in the terminal reaches only the parent, which decides what the child is told.
+
+    Args:
+        command: program and arguments.
+        environment: all of its environment.
+        folder: its current folder.
+        log: file for what it writes.
+        redactor: applied to every line of that.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], *, folder: Path, log: Path, redactor: Redactor
+    ) -> None:
+        self._last: deque[str] = deque(maxlen=_LAST_LINES)
+        self._process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._copy, args=(log, redactor), daemon=True)
+        self._reader.start()
+
+    def wait(self, seconds: float) -> int | None:
+        """The exit code, once it has ended within this time."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def ask_to_end(self) -> None:
+        """
+        Ask the child to finish what is in flight and end.
+
+        By SIGTERM: Locust drains on SIGINT as well, but that one surfaces as an exception in whichever greenlet runs.
+        """
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """End the child and everything it has started, at once."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return  # all of them have ended by themselves
+
+    @property
+    def last_words(self) -> str:
+        """The last lines that it wrote."""
+        return "\n".join(self._last)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def _copy(self, log: Path, redactor: Redactor) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines, log.open("w", encoding="utf-8") as file:
+            for raw in lines:
+                line = redactor.text(raw.decode("utf-8", "replace"))
+                file.write(line)
+                file.flush()
+                if line.strip():
+                    self._last.append(line.strip())

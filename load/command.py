@@ -1,0 +1,147 @@
+"""The command line and the environment under which `streamgauge load` starts Locust."""
+
+import dataclasses
+import json
+import os
+import site
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from streamgauge import catalog
+from streamgauge.config import KEY_VARIABLE
+from streamgauge.contract.document import load_document
+from streamgauge.contract.profile import load_profile
+from streamgauge.errors import UsageError
+from streamgauge.load.arguments import HEADERS_VARIABLE
+from streamgauge.load.plan import LoadPlan
+
+__all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "STOP_TIMEOUT_S", "locust_command", "locust_environment", "refuse_owned"]
+
+LOCUSTFILE = Path(__file__).with_name("locustfile.py")
+"""The locustfile that ships with streamgauge."""
+
+PARENT_VARIABLE = "STREAMGAUGE_LOAD_PARENT"
+"""Set in the environment of a Locust that `streamgauge load` has started, which then ends with its parent."""
+
+STOP_TIMEOUT_S = 30
+"""So long may requests in flight go on after the end of the run."""
+
+_OWNED: dict[str, str] = {
+    "-f": "our own locustfile; run `locust` itself for another",
+    "--locustfile": "our own locustfile; run `locust` itself for another",
+    "-H": "--base-url",
+    "--host": "--base-url",
+    "-u": "--users",
+    "--users": "--users",
+    "-t": "--duration",
+    "--run-time": "--duration",
+    "--headful": "`locust` itself, for its web UI",
+    "--autostart": "`locust` itself, for its web UI",
+}
+"""Locust's options that the bundle would then describe wrongly → what to use instead."""
+
+
+def refuse_owned(arguments: tuple[str, ...]) -> None:
+    """
+    Make sure that Locust's own arguments do not contradict the plan.
+
+    Raises:
+        UsageError: one of them does.
+    """
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        name = name if name.startswith("--") else name[:2]
+        if name in _OWNED:
+            raise UsageError(f"{name} is not passed on to Locust", hint=f"Use instead: {_OWNED[name]}.")
+
+
+def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
+    """
+    The command that runs the plan.
+
+    Args:
+        plan: what to run.
+        directory: where the records go.
+        scratch: an empty folder for what the child has to be told in files.
+    """
+    target, operation = plan.target, plan.operation
+    options: dict[str, object] = {
+        "--users": plan.users,
+        "--spawn-rate": plan.users,
+        "--run-time": f"{plan.duration_s}s",
+        "--stop-timeout": STOP_TIMEOUT_S,
+        "--host": target.base_url,
+        "--exit-code-on-error": 0,
+        "--sg-spec": _document(plan, scratch),
+        "--sg-profile": _profile(plan, scratch),
+        "--sg-operation": operation.name,
+        "--sg-path": target.paths.get(operation.name),
+        "--sg-model": target.model,
+        "--sg-target": target.name,
+        "--sg-prompt-tokens": plan.prompt_tokens,
+        "--sg-max-tokens": plan.max_tokens,
+        "--sg-seed": plan.seed,
+        "--sg-requests": plan.requests,
+        "--sg-output": directory.resolve(),
+        "--sg-ca-file": target.ca_file and Path(target.ca_file).resolve(),
+    }
+    switches = {"--sg-no-stream": not plan.streams, "--sg-insecure": target.insecure}
+    return [
+        *(sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"),
+        *(f"{name}={value}" for name, value in options.items() if value is not None and value != ""),
+        *(name for name, on in switches.items() if on),
+        *_master_port(plan.locust_arguments),
+        *plan.locust_arguments,
+    ]
+
+
+def locust_environment(plan: LoadPlan, environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """
+    The environment of that command: the secrets in, and the user's own settings of Locust out.
+
+    Locust reads LOCUST_* variables, ~/.locust.conf, and locust.conf and pyproject.toml of the current folder. Another
+    home takes care of the second; where user-wide packages lie does not move with it.
+    """
+    kept = {name: value for name, value in environment.items() if not name.startswith("LOCUST_")}
+    kept |= {
+        "HOME": str(scratch),
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONUNBUFFERED": "1",
+        PARENT_VARIABLE: str(os.getpid()),
+        KEY_VARIABLE: plan.target.key or "",
+        HEADERS_VARIABLE: json.dumps(plan.target.headers),
+    }
+    return kept
+
+
+def _document(plan: LoadPlan, scratch: Path) -> str:
+    document = plan.operation.document
+    if document.name in catalog.DOCUMENTS and load_document(document.name).sha256 == document.sha256:
+        return document.name
+    # The child gets what was read, not the path it was read from: the file may have changed meanwhile.
+    path = scratch / f"{document.name}.json"
+    path.write_text(json.dumps(document.raw, default=str), encoding="utf-8")
+    return str(path)
+
+
+def _profile(plan: LoadPlan, scratch: Path) -> str:
+    profile = plan.target.contract.profile
+    if profile.name in catalog.profile_names() and load_profile(profile.name) == profile:
+        return profile.name
+    path = scratch / "profile" / f"{profile.name}.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(dataclasses.asdict(profile)), encoding="utf-8")
+    return str(path)
+
+
+def _master_port(arguments: tuple[str, ...]) -> list[str]:
+    """A port of its own for the workers that `--processes` forks, so that two runs on one machine do not meet."""
+    names = {argument.partition("=")[0] for argument in arguments}
+    if "--processes" not in names or names & {"--master-port", "--master-bind-port"}:
+        return []
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return [f"--master-port={port}", f"--master-bind-port={port}", "--master-bind-host=127.0.0.1"]

@@ -1,0 +1,15 @@
+"""
+Our load for the plain `locust` command, its web UI, master and workers.
+
+    locust -f "$(streamgauge load --locustfile)" --host http://127.0.0.1:8000 --sg-model MODEL
+
+The key comes from STREAMGAUGE_API_KEY.
+"""
+
+from streamgauge.load.user import StreamUser
+
+__all__ = ["ClosedLoopUser"]
+
+
+class ClosedLoopUser(StreamUser):
+    """Asks, reads, asks again, without a pause."""

@@ -1,0 +1,156 @@
+"""Runs a load plan: Locust in a child process, its records followed, `load.json` kept true."""
+
+import contextlib
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+
+from streamgauge.bundle.layout import LOAD
+from streamgauge.bundle.writer import write_whole
+from streamgauge.load.child import Child
+from streamgauge.load.command import locust_command, locust_environment, refuse_owned
+from streamgauge.load.plan import LoadPlan
+from streamgauge.load.tally import Progress, Tally
+from streamgauge.load.window import MARKS, read_marks, steady_window
+from streamgauge.runs import utc_now
+
+__all__ = ["LoadOutcome", "run_load"]
+
+LOG = "locust.log"
+"""What Locust wrote, in the bundle's directory."""
+
+_INTERVAL_S = 0.25
+_GRACE_AFTER_SIGTERM_S = 5.0
+_LONGEST_END_S = 900
+"""So long after the planned end the child may still live: beyond every timeout, it hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutcome:
+    """
+    How a load run went, as `load.json` says it.
+
+    Attributes:
+        state: `finished`, `interrupted` or `failed`.
+        detail: why it failed.
+        window: start and end of the steady window, seconds since 1970.
+        requests: how many records there are.
+    """
+
+    state: str
+    detail: str
+    window: tuple[float, float] | None
+    requests: int
+
+
+def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress], None] | None = None) -> LoadOutcome:
+    """
+    Run a plan to its end; records and `load.json` are in the directory then, whatever happened.
+
+    Ctrl-C lets the requests in flight come to their end, a second one does not. Called in the main thread only, it
+    takes SIGINT and SIGTERM over while it runs.
+
+    Args:
+        plan: what to run.
+        directory: an open bundle's.
+        on_progress: called about four times a second.
+
+    Raises:
+        UsageError: Locust's own arguments contradict the plan.
+    """
+    refuse_owned(plan.locust_arguments)
+    described = {
+        **plan.describe(),
+        "started": utc_now().isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "locust": version("locust"),
+    }
+    write_whole(directory / LOAD, {**described, "state": "running", "detail": ""})
+    redactor = plan.target.redactor
+    tally = Tally(directory)
+    outcome = LoadOutcome("failed", "streamgauge itself broke off", None, 0)
+    try:
+        with tempfile.TemporaryDirectory(prefix="streamgauge-load-") as folder, _signals() as asked:
+            scratch = Path(folder)
+            command = locust_command(plan, directory, scratch)
+            environment = locust_environment(plan, os.environ, scratch)
+            with Child(command, environment, folder=scratch, log=directory / LOG, redactor=redactor) as child:
+                code = _follow(child, plan, tally, asked, on_progress)
+            tally.poll()
+            window = steady_window(
+                tally.span,
+                read_marks(scratch / MARKS),
+                users=plan.users,
+                duration_s=plan.duration_s,
+                requests=plan.requests,
+            )
+            state, detail = _state(code, child, tally, interrupted=bool(asked.count))
+            outcome = LoadOutcome(state, detail, window, tally.span.count)
+    finally:
+        line = {**described, "state": outcome.state, "detail": redactor.text(outcome.detail)}
+        write_whole(directory / LOAD, line | ({"window": list(outcome.window)} if outcome.window else {}))
+    return outcome
+
+
+class _Asked:
+    """How often, and how urgently, this process was asked to end."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.urgent = False
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        self.urgent |= number == signal.SIGTERM
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[_Asked]:
+    asked = _Asked()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {number: signal.signal(number, asked.on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _follow(
+    child: Child, plan: LoadPlan, tally: Tally, asked: _Asked, on_progress: Callable[[Progress], None] | None
+) -> int | None:
+    """Watch the child until it has ended; its exit code, or None when it had to be killed."""
+    deadline = time.monotonic() + plan.duration_s + _LONGEST_END_S
+    told = False
+    while (code := child.wait(_INTERVAL_S)) is None:
+        if asked.count and not told:
+            told = True
+            child.ask_to_end()
+            if asked.urgent:
+                deadline = time.monotonic() + _GRACE_AFTER_SIGTERM_S
+        if asked.count > 1 or time.monotonic() > deadline:
+            return None
+        tally.poll()
+        if on_progress is not None:
+            on_progress(tally.progress(planned_s=plan.duration_s, planned_requests=plan.requests, stopping=told))
+    return code
+
+
+def _state(code: int | None, child: Child, tally: Tally, *, interrupted: bool) -> tuple[str, str]:
+    if interrupted:
+        return "interrupted", ""
+    if code is None:
+        return "failed", "Locust did not come to an end and was killed"
+    if code != 0:
+        return "failed", f"Locust ended with exit code {code}:\n{child.last_words}"
+    if not tally.span.count:
+        return "failed", f"Locust ended without a single request:\n{child.last_words}"
+    return "finished", ""

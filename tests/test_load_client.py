@@ -1,0 +1,344 @@
+"""The client against servers that break off, stall, hang up and lie, in plain threads."""
+
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from load_endpoint import (
+    DONE,
+    STREAM_HEAD,
+    Answer,
+    chunk,
+    chunked,
+    endpoint,
+    free_port,
+    json_answer,
+    stream,
+    whole,
+)
+
+from streamgauge.contract.contract import load_contracts
+from streamgauge.errors import ConfigError
+from streamgauge.load.client import StreamClient, Timeouts
+from streamgauge.load.workload import LoadRequest, Workload
+from streamgauge.metrics.record import Outcome, Record
+
+(CHAT,) = load_contracts(["seekr-chat"])[0].operations
+ROLE, WORD, FINISH = chunk({"role": "assistant", "content": ""}), chunk({"content": "Hi"}), chunk({}, finish="stop")
+RIGHT = stream(ROLE, WORD, WORD, FINISH, DONE)
+SHORT = Timeouts(connect=2, first_token=0.15, idle=0.15, total=5)
+
+
+def ask(*, streamed: bool = True) -> LoadRequest:
+    """A request."""
+    return Workload("t", CHAT, "m", 8, 8, streamed, 1).request("1")
+
+
+def says(wire: bytes) -> Answer:
+    """Writes the bytes and leaves the connection open."""
+    return lambda connection: connection.sendall(wire)
+
+
+def hangs_up(wire: bytes) -> Answer:
+    """Writes the bytes and closes."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(wire)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    return answer
+
+
+def resets(wire: bytes) -> Answer:
+    """Writes the bytes and, once they are read, resets the connection."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(wire)
+        if wire:
+            # Linux drops received bytes on a reset: give the client a sign of life first, and time to take it.
+            threading.Event().wait(0.1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    return answer
+
+
+def stamps(record: Record) -> list[int]:
+    """The stamps that are there, in the order in which they have to come."""
+    found = [
+        record.dispatched,
+        record.written,
+        record.headers,
+        record.first_byte,
+        record.first_event,
+        *record.token_times,
+        record.finish,
+        record.done,
+        record.closed,
+    ]
+    return [stamp for stamp in found if stamp is not None]
+
+
+def send(server: Answer, timeouts: Timeouts | None = None, *, streamed: bool = True) -> Record:
+    """One request to a server with this answer."""
+    with endpoint(server) as served:
+        client = StreamClient(served.url + "/v1", {}, timeouts=timeouts)
+        try:
+            return client.send(ask(streamed=streamed))
+        finally:
+            client.close()
+
+
+CASES: list[tuple[str, Answer, Outcome]] = [
+    ("right", says(RIGHT), Outcome.OK),
+    ("right, then hung up", hangs_up(RIGHT), Outcome.OK),
+    ("without framing", hangs_up(b"HTTP/1.1 200 OK\r\n\r\n" + ROLE + WORD + FINISH + DONE), Outcome.OK),
+    ("without framing, cut", hangs_up(b"HTTP/1.1 200 OK\r\n\r\n" + ROLE + WORD), Outcome.TRUNCATED),
+    ("cut inside a chunk", hangs_up(STREAM_HEAD + chunked(ROLE, WORD, end=False)[:-9]), Outcome.TRUNCATED),
+    ("cut between chunks", hangs_up(stream(ROLE, WORD, FINISH, end=False)), Outcome.TRUNCATED),
+    ("no answer", hangs_up(b""), Outcome.RESET),
+    ("reset at once", resets(b""), Outcome.RESET),
+    ("reset inside", resets(stream(ROLE, WORD, end=False)), Outcome.RESET),
+    ("no HTTP", hangs_up(b"220 ready\r\n\r\n"), Outcome.TRUNCATED),
+    ("429", says(json_answer({}, "429 Too Many Requests")), Outcome.RATE_LIMITED),
+    ("500", says(json_answer({}, "500 Oops")), Outcome.HTTP_5XX),
+    ("silence", says(b""), Outcome.TIMEOUT_FIRST_TOKEN),
+    ("role, then silence", says(stream(ROLE, end=False)), Outcome.TIMEOUT_FIRST_TOKEN),
+    ("token, then silence", says(stream(ROLE, WORD, end=False)), Outcome.TIMEOUT_IDLE),
+    ("no end after [DONE]", says(stream(ROLE, WORD, FINISH, DONE, end=False)), Outcome.TIMEOUT_IDLE),
+]
+
+
+@pytest.mark.parametrize(("server", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_outcomes(server: Answer, expected: Outcome) -> None:
+    """Whatever a server does becomes an outcome, never an exception, and the stamps are in order."""
+    record = send(server, SHORT)
+    assert record.outcome is expected, record.detail
+    assert stamps(record) == sorted(stamps(record))
+    assert Record.from_line(record.line()) == record
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        (says(json_answer(whole())), Outcome.OK),
+        (hangs_up(json_answer(b'{"choi', content_length="400")), Outcome.TRUNCATED),
+        (says(json_answer(b'{"choi', content_length="400")), Outcome.TIMEOUT_IDLE),
+    ],
+)
+def test_whole_answers(server: Answer, expected: Outcome) -> None:
+    """A whole answer has tokens by usage and no token times, so that TTFT has no value."""
+    record = send(server, SHORT, streamed=False)
+    assert record.outcome is expected
+    assert record.token_times == []
+    assert record.tokens == (2 if expected is Outcome.OK else 0)
+
+
+def test_a_whole_answer_may_be_silent_for_longer_than_idle() -> None:
+    """Before a whole answer begins only the total limit counts: it shows nothing while it is generated."""
+    release = threading.Event()
+
+    def late(connection: socket.socket) -> None:
+        release.wait(0.4)
+        connection.sendall(json_answer(whole()))
+
+    assert send(late, SHORT, streamed=False).outcome is Outcome.OK
+
+
+def test_the_total_limit_strikes_a_stream_that_never_ends() -> None:
+    """A server that goes on and on is left after the total limit, though it is never idle."""
+
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(STREAM_HEAD)
+        pause = threading.Event()
+        while not pause.wait(0.02):
+            connection.sendall(chunked(WORD, end=False))
+
+    record = send(endless, Timeouts(total=0.3))
+    assert record.outcome is Outcome.TIMEOUT_TOTAL
+    assert len(record.token_times) > 3
+
+
+def test_bytes_are_stamped_when_they_come() -> None:
+    """Tokens that a server sends apart from each other are seen apart from each other."""
+
+    def slow(connection: socket.socket) -> None:
+        pause = threading.Event()
+        connection.sendall(STREAM_HEAD)
+        for event in (ROLE, WORD, WORD):
+            connection.sendall(chunked(event, end=False))
+            pause.wait(0.1)
+        connection.sendall(chunked(FINISH, DONE))
+
+    record = send(slow)
+    assert record.outcome is Outcome.OK
+    assert all(60_000 < gap < 400_000 for gap in record.gaps_us)
+    assert record.first_event is not None
+    assert record.token_times[0] - record.first_event > 60_000
+
+
+def test_reads_of_one_byte_make_no_difference() -> None:
+    """However the bytes are split, the same is seen."""
+
+    def drops(connection: socket.socket) -> None:
+        for byte in RIGHT:
+            connection.sendall(bytes([byte]))
+
+    assert send(drops).outcome is Outcome.OK
+
+
+def test_nothing_listens() -> None:
+    """A refused connection is an outcome, dispatched never and closed at once."""
+    record = StreamClient(f"http://127.0.0.1:{free_port()}/v1", {}).send(ask())
+    assert record.outcome is Outcome.REFUSED
+    assert record.written is None
+
+
+def test_an_unknown_host_is_no_connection() -> None:
+    """A name that does not resolve counts as refused, and the detail says why."""
+    record = StreamClient("http://host.invalid/v1", {}).send(ask())
+    assert record.outcome is Outcome.REFUSED
+    assert record.detail
+
+
+def test_a_connection_is_kept() -> None:
+    """The second request costs no connect."""
+    with endpoint(says(RIGHT)) as served:
+        client = StreamClient(served.url + "/v1?a=b", {"x-a": "b"})
+        first, second = client.send(ask()), client.send(ask())
+        client.close()
+        assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.OK)
+        assert served.connections == 1
+        assert first.connect_us > 0
+        assert second.connect_us == 0
+        assert served.heads[0].startswith("POST /v1?a=b HTTP/1.1\r\n")
+        assert "x-a: b" in served.heads[0].split("\r\n")
+
+
+@pytest.mark.parametrize("closer", [hangs_up, resets], ids=["closed", "reset"])
+def test_a_stale_connection_is_replaced_once(closer: object) -> None:
+    """A kept connection that is dead when it is used again costs a connect, and no failure."""
+    assert callable(closer)
+    with endpoint(closer(RIGHT), says(RIGHT)) as served:
+        client = StreamClient(served.url, {})
+        records = [client.send(ask()), client.send(ask())]
+        client.close()
+        assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
+        assert served.connections == 2
+        assert records[1].connect_us > 0
+
+
+def test_a_fresh_connection_is_not_replaced() -> None:
+    """A server that never answers is asked once for each request: no silent repeat hides it."""
+    with endpoint(hangs_up(b"")) as served:
+        record = StreamClient(served.url, {}).send(ask())
+        assert record.outcome is Outcome.RESET
+        assert len(served.bodies) == 1
+
+
+def test_what_was_answered_in_part_is_not_repeated() -> None:
+    """A kept connection that breaks inside an answer is a failure: the server has done its work."""
+    with endpoint(says(RIGHT), hangs_up(b"HTTP/1.1 2")) as served:
+        client = StreamClient(served.url, {})
+        records = [client.send(ask()), client.send(ask())]
+        assert [record.outcome for record in records] == [Outcome.OK, Outcome.TRUNCATED]
+        assert len(served.bodies) == 2
+
+
+def test_retry_after_is_told() -> None:
+    """What the last answer asked for is known, and forgotten with the next."""
+    with endpoint(says(json_answer({}, "429 Slow", retry_after="3")), says(RIGHT)) as served:
+        client = StreamClient(served.url, {})
+        client.send(ask())
+        assert client.retry_after == 3.0
+        client.send(ask())
+        assert client.retry_after is None
+        client.close()
+
+
+def test_a_stop_in_flight_leaves_a_record() -> None:
+    """What the end of the run cuts off is handed over as unfinished, then the exception goes on."""
+
+    class Stop(BaseException):
+        pass
+
+    read = socket.socket.recv
+    client_thread = threading.current_thread()
+    received: list[bytes] = []
+
+    def recv(connection: socket.socket, size: int) -> bytes:
+        if threading.current_thread() is client_thread:
+            if any(b"Hi" in data for data in received):
+                raise Stop
+            received.append(read(connection, size))
+            return received[-1]
+        return read(connection, size)
+
+    with endpoint(says(stream(ROLE, WORD, end=False))) as served, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "recv", recv, raising=False)
+        records: list[Record] = []
+        with pytest.raises(Stop):
+            StreamClient(served.url, {}).send(ask(), records.append)
+    assert [record.outcome for record in records] == [Outcome.UNFINISHED_AT_STOP]
+    assert len(records[0].token_times) == 1
+
+
+@pytest.mark.parametrize("value", ["a\r\nb: c", "\u20ac"])
+def test_a_header_that_cannot_be_sent_is_refused(value: str) -> None:
+    """A line break would smuggle a field in; what is no ISO-8859-1 cannot travel."""
+    with pytest.raises(ConfigError):
+        StreamClient("http://127.0.0.1/v1", {"x-a": value})
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that nobody signed but itself, with its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("makes a certificate by the openssl command")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    make = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    key = path.with_name("key.pem")
+    subprocess.run([*make, *names, "-keyout", str(key), "-out", str(path)], check=True, capture_output=True)
+    path.write_bytes(path.read_bytes() + key.read_bytes())
+    return path
+
+
+def test_tls(certificate: Path) -> None:
+    """Certificates are verified by default; with the right one trusted it works, connect time included."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with endpoint(says(RIGHT), tls=context) as served:
+        refused = StreamClient(served.url, {}).send(ask())
+        client = StreamClient(served.url, {}, tls=ssl.create_default_context(cafile=certificate))
+        accepted = client.send(ask())
+        client.close()
+    assert refused.outcome is Outcome.TLS
+    assert "certificate" in refused.detail
+    assert accepted.outcome is Outcome.OK
+    assert accepted.connect_us > 0
+
+
+def test_plain_http_behind_https_is_a_tls_failure() -> None:
+    """A server that does not speak TLS is named so."""
+    with endpoint(says(RIGHT)) as served:
+        client = StreamClient(served.url.replace("http:", "https:"), {}, timeouts=Timeouts(connect=0.5))
+        record = client.send(ask())
+    assert record.outcome in (Outcome.TLS, Outcome.TIMEOUT_CONNECT)
+
+
+def test_no_locust_here() -> None:
+    """What runs in the user's own process imports neither Locust nor gevent: they patch the sockets of everybody."""
+    modules = "client child command judge live measure plan reading response runner tally verdict window workload"
+    imports = "; ".join(f"import streamgauge.load.{name}" for name in modules.split())
+    heavy = "[n for n in ('locust', 'gevent', 'requests') if n in sys.modules]"
+    code = f"import sys; import streamgauge.cli.load; {imports}; sys.exit(str({heavy}) if {heavy} else 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
