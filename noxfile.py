@@ -5,7 +5,7 @@ import nox
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_external_run = True
 nox.options.reuse_existing_virtualenvs = True
-nox.options.default_venv_backend = "uv|virtualenv|venv"
+nox.options.default_venv_backend = "uv|virtualenv"
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 
