@@ -98,7 +98,9 @@ def test_wrong_use_is_explained_on_one_screen(case: str, tmp_path: Path) -> None
 
 def test_unreachable_host_cannot_be_told(tmp_path: Path) -> None:
     """Nobody there: exit code 3, and a hint."""
-    done = streamgauge("check", "--base-url", f"http://127.0.0.1:{_closed_port()}", "--spec", "seekr-chat", cwd=tmp_path)
+    done = streamgauge(
+        "check", "--base-url", f"http://127.0.0.1:{_closed_port()}", "--spec", "seekr-chat", cwd=tmp_path
+    )
 
     assert done.returncode == 3
     assert "Nothing listens there" in done.stderr
@@ -200,11 +202,13 @@ def test_junit_and_summary_agree_with_the_findings(checked: tuple[subprocess.Com
     _, out = checked
     findings = Bundle(out).findings
 
-    assert len(list(ElementTree.parse(out / "junit.xml").iter("testcase"))) == len(findings)  # noqa: S314 - our own file
+    assert len(list(ElementTree.parse(out / "junit.xml").iter("testcase"))) == len(findings)
     assert json.loads((out / "summary.json").read_bytes())["verdict"] == "pass"
 
 
-def test_no_request_goes_to_the_documents_servers(checked: tuple[subprocess.CompletedProcess[str], Path], reference: str) -> None:
+def test_no_request_goes_to_the_documents_servers(
+    checked: tuple[subprocess.CompletedProcess[str], Path], reference: str
+) -> None:
     """Every exchange went to the host that the user named, whatever `servers` the document lists."""
     _, out = checked
 
@@ -226,7 +230,18 @@ def test_interrupt_keeps_what_was_recorded(tmp_path: Path) -> None:
     from streamgauge.reference.launch import running
 
     with running(ttft_ms=400, itl_ms=50) as url:
-        command = [sys.executable, "-m", "streamgauge", "check", "--base-url", url, "--spec", "seekr-chat", "--output", "out"]
+        command = [
+            sys.executable,
+            "-m",
+            "streamgauge",
+            "check",
+            "--base-url",
+            url,
+            "--spec",
+            "seekr-chat",
+            "--output",
+            "out",
+        ]
         process = subprocess.Popen(
             command, cwd=tmp_path, env=environment(STREAMGAUGE_API_KEY=DEFAULT_KEY), stdout=subprocess.PIPE, text=True
         )

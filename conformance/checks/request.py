@@ -108,7 +108,9 @@ def model_unknown_status(case: Case) -> Iterator[Departure]:
 
 def _breaks_schema(case: Case) -> bool:
     return (
-        _posted(case) and case.exchange.request.is_json and not case.operation.request.accepts(case.exchange.request.json)
+        _posted(case)
+        and case.exchange.request.is_json
+        and not case.operation.request.accepts(case.exchange.request.json)
     )
 
 

@@ -62,9 +62,7 @@ class LoadPart:
         refuse_owned(self.locust_arguments)
         plan_for(targets, self.operation)
 
-    def run(
-        self, targets: "Sequence[Target]", writer: "BundleWriter", console: "Console"
-    ) -> tuple[ExitCode, str]:
+    def run(self, targets: "Sequence[Target]", writer: "BundleWriter", console: "Console") -> tuple[ExitCode, str]:
         """Load one operation into an open bundle; the exit code that this alone would give, and the reason."""
         from streamgauge.load.measure import measure
         from streamgauge.load.plan import plan_for

@@ -75,5 +75,9 @@ def _built_in(flags: "TargetFlags") -> Iterator["TargetFlags"]:
         key_file = Path(folder) / "key"
         key_file.write_text(DEFAULT_KEY, encoding="utf-8")
         yield dataclasses.replace(
-            flags, base_url=url, model=flags.model or DEFAULT_MODEL, spec=flags.spec or tuple(DOCUMENTS), api_key_file=flags.api_key_file or key_file
+            flags,
+            base_url=url,
+            model=flags.model or DEFAULT_MODEL,
+            spec=flags.spec or tuple(DOCUMENTS),
+            api_key_file=flags.api_key_file or key_file,
         )
