@@ -57,7 +57,9 @@ def sse() -> None:
                 event.removeprefix(b"data: ").decode()
 
     ours, theirs = best(strict), best(bare)
-    print(f"sse     strict reader {EVENTS / ours:,.0f} events/s, bare split {EVENTS / theirs:,.0f}: 1 to {ours / theirs:.1f}")
+    print(
+        f"sse     strict reader {EVENTS / ours:,.0f} events/s, bare split {EVENTS / theirs:,.0f}: 1 to {ours / theirs:.1f}"
+    )
 
 
 def strict_json() -> None:
@@ -65,7 +67,9 @@ def strict_json() -> None:
     text = json.dumps(CHUNK)
     ours = best(lambda: [read_json(text) for _ in range(EVENTS)])
     theirs = best(lambda: [json.loads(text) for _ in range(EVENTS)])
-    print(f"json    strict {ours / EVENTS * 1e6:.1f} us, json.loads {theirs / EVENTS * 1e6:.1f} us: {ours / theirs:.1f} times")
+    print(
+        f"json    strict {ours / EVENTS * 1e6:.1f} us, json.loads {theirs / EVENTS * 1e6:.1f} us: {ours / theirs:.1f} times"
+    )
 
 
 def gate() -> None:
@@ -82,7 +86,9 @@ def gate() -> None:
 
 def start() -> None:
     """`streamgauge --help` against an empty Python."""
-    ours = best(lambda: subprocess.run([sys.executable, "-m", "streamgauge", "--help"], capture_output=True, check=True))
+    ours = best(
+        lambda: subprocess.run([sys.executable, "-m", "streamgauge", "--help"], capture_output=True, check=True)
+    )
     theirs = best(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     print(f"start   --help {ours * 1e3:.0f} ms, empty Python {theirs * 1e3:.0f} ms: {ours / theirs:.1f} times")
 

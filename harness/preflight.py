@@ -57,7 +57,9 @@ async def _preflight(targets: Sequence[Target], limits: Limits) -> tuple[list[Ta
             operation = target.contract.operations[0]
             exchange = await recorder.send(_request(target, operation))
             if exchange.status != 200:
-                models = await _models(target, recorder, needed=False) if exchange.status in (400, 403, 404, 422) else []
+                models = (
+                    await _models(target, recorder, needed=False) if exchange.status in (400, 403, 404, 422) else []
+                )
                 _diagnose(target, operation, exchange, models)
         ready.append(target)
     return ready, notes

@@ -17,7 +17,6 @@ parameters.n_parallel = 4
 parameters.use_jinja = True
 parameters.endpoint_metrics = True
 server = xllamacpp.Server(parameters)
-print("listening on", server.listening_address, flush=True)
 
 
 def stop(number: int, frame: FrameType | None) -> None:

@@ -6,6 +6,7 @@ all layers, so the output layer can bias single tokens: what is not printable AS
 token comes up now and then. So replies are valid UTF-8 and end by themselves after some 30 tokens.
 """
 
+import itertools
 import math
 import re
 import sys
@@ -56,7 +57,7 @@ def learn() -> tuple[list[str], list[tuple[str, str]]]:
     for _ in range(MERGES):
         pairs: Counter[tuple[str, str]] = Counter()
         for word, count in words.items():
-            for pair in zip(word, word[1:], strict=False):
+            for pair in itertools.pairwise(word):
                 pairs[pair] += count
         best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
         if best is None or pairs[best] < 2:
