@@ -188,13 +188,14 @@ def _in_words(error: ValidationError) -> str:
     if error.absolute_path and error.absolute_path[-1] == "api_key":
         return "api_key has to be ${VARIABLE}, the name of an environment variable; a key in a file is a key given away"
     name = error.absolute_path[-1] if error.absolute_path else "the file"
+    wanted: Any = error.validator_value
     match error.validator:
         case "type":
-            return f"{name} has to be of type {error.validator_value}"
+            return f"{name} has to be of type {wanted}"
         case "anyOf":
-            return f"{name} has to be one of: {', '.join(str(branch.get('type')) for branch in error.validator_value)}"
+            return f"{name} has to be one of: {', '.join(str(branch.get('type')) for branch in wanted)}"
         case "pattern" if error.absolute_path:
-            return f"{name} has to match {error.validator_value}"
+            return f"{name} has to match {wanted}"
     return error.message
 
 

@@ -80,15 +80,15 @@ def test_users_own_configuration_is_not_read(reference: str, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def unlocked(tmp_path: Path) -> list[str]:
+def deviating(tmp_path: Path) -> list[str]:
     """Arguments that check an operation at a path where the reference answers something else: a MUST is broken."""
     return ["--spec", "seekr-completions", "--model", DEFAULT_MODEL, "--path", "/v1/completions", "--select", "form"]
 
 
-def test_baseline_accepts_what_it_was_written_from(reference: str, tmp_path: Path, unlocked: list[str]) -> None:
+def test_baseline_accepts_what_it_was_written_from(reference: str, tmp_path: Path, deviating: list[str]) -> None:
     """Fails alone, passes with its own baseline, fails again when an entry is stale or expired."""
     # DeepInfra's operation takes the key as Bearer: Seekr's raw key makes the preflight fail, so it goes without profile.
-    arguments = ["check", "--base-url", reference, "--profile", "bearer.yaml", *unlocked]
+    arguments = ["check", "--base-url", reference, "--profile", "bearer.yaml", *deviating]
     profile = yaml.safe_load((Path(__file__).parents[1] / "spec" / "profiles" / "seekr.yaml").read_text())
     profile["auth"]["scheme"] = "Bearer"
     (tmp_path / "bearer.yaml").write_text(yaml.safe_dump(profile))

@@ -170,11 +170,11 @@ def _compiled(document: Document, profile: Profile) -> list[Operation]:
 
 def _operations(document: Document, profile: Profile) -> list[Operation]:
     found = [
-        (method.upper(), path, definition)
+        (method.upper(), path, family, definition)
         for path, item in ((path, document.followed(item)) for path, item in document.normal["paths"].items())
         if isinstance(item, dict)
         for method, definition in item.items()
-        if method in _METHODS and isinstance(definition, dict) and _family(path)
+        if method in _METHODS and isinstance(definition, dict) and (family := _family(path))
     ]
     if not found:
         raise DocumentError(
@@ -183,7 +183,7 @@ def _operations(document: Document, profile: Profile) -> list[Operation]:
             hint="Looked for paths that end in /completions or /chat/completions.",
         )
     operations = []
-    for method, path, given in found:
+    for method, path, family, given in found:
         answers = {status: document.followed(answer) for status, answer in given.get("responses", {}).items()}
         body = document.followed(given.get("requestBody", {}))
         definition = {**given, "responses": answers, "requestBody": body}
@@ -195,7 +195,7 @@ def _operations(document: Document, profile: Profile) -> list[Operation]:
                 document=document,
                 method=method,
                 path=path,
-                family=said.get("family", _family(path)),
+                family=said.get("family", family),
                 streams=said.get("stream", SSE in _content_types(definition)),
                 definition=definition,
             )

@@ -6,7 +6,6 @@ written (`1.0` and `1` are the same integer to JSON Schema, and not the same to 
 """
 
 import json
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -60,11 +59,7 @@ def read_json(text: bytes | str) -> JsonText:
     """Read one JSON value; never raises."""
     result = JsonText()
     if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError as problem:
-            result.defects.append(Defect("encoding", f"byte 0x{text[problem.start]:02x} is not UTF-8", problem.start))
-            text = text.decode("utf-8", "replace")
+        text = _decoded(text, result)
     skipped = 0
     if text.startswith("\ufeff"):
         skipped = 3
@@ -106,6 +101,14 @@ def read_json(text: bytes | str) -> JsonText:
     return result
 
 
+def _decoded(raw: bytes, result: JsonText) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        result.defects.append(Defect("encoding", f"byte 0x{raw[problem.start]:02x} is not UTF-8", problem.start))
+        return raw.decode("utf-8", "replace")
+
+
 def _plain(value: Any, pointer: str, result: JsonText) -> Any:
     """The value with plain floats; notes integral lexemes and lone surrogates on the way."""
     if isinstance(value, dict):
@@ -115,7 +118,7 @@ def _plain(value: Any, pointer: str, result: JsonText) -> Any:
     if isinstance(value, list):
         return [_plain(item, f"{pointer}/{index}", result) for index, item in enumerate(value)]
     if isinstance(value, _Written):
-        if math.isfinite(value) and value == int(value):
+        if value.is_integer():
             result.floats[pointer] = value.lexeme
         return float(value)
     if isinstance(value, str) and _LONE_SURROGATE.search(value):
