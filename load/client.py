@@ -16,11 +16,12 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from streamgauge.errors import ConfigError
-from streamgauge.load.judge import End, judge, retry_after_s
+from streamgauge.load.judge import End, judge
 from streamgauge.load.reading import Facts, Reading, reading_for
 from streamgauge.load.response import ResponseReader
 from streamgauge.load.workload import LoadRequest
 from streamgauge.metrics.record import Record
+from streamgauge.wire.http import retry_after_s
 
 __all__ = ["StreamClient", "Timeouts"]
 

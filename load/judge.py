@@ -1,14 +1,12 @@
 """What became of a request: exactly one outcome, from how the transfer ended, the status and what the body showed."""
 
-import email.utils
 import enum
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from streamgauge.load.reading import Facts
 from streamgauge.metrics.record import Outcome
 
-__all__ = ["End", "judge", "retry_after_s"]
+__all__ = ["End", "judge"]
 
 
 class End(enum.Enum):
@@ -107,21 +105,3 @@ def judge(
     if end is not End.COMPLETE:
         found = {_OF_END[end]: said, **found}
     return next(((outcome, found[outcome]) for outcome in _PRECEDENCE if outcome in found), (Outcome.OK, ""))
-
-
-def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """
-    How many seconds a Retry-After field asks to wait (RFC 9110, 10.2.3); None when it is absent or unreadable.
-
-    Args:
-        value: the field's value: seconds, or a date.
-        now: the moment that a date is compared with.
-    """
-    value = (value or "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        date = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)

@@ -1,14 +1,13 @@
 """Every outcome that a client can see, from bytes; and for each something close to it that is another one."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from load_endpoint import DONE, chunk, data, json_answer, stream, whole
 
 from streamgauge.contract.contract import Operation, load_contracts
-from streamgauge.load.judge import End, judge, retry_after_s
+from streamgauge.load.judge import End, judge
 from streamgauge.load.reading import Facts, reading_for
 from streamgauge.load.response import ResponseReader
 from streamgauge.metrics.record import Outcome
@@ -203,21 +202,3 @@ def test_completions_have_text() -> None:
     assert (outcome, detail) == (Outcome.OK, "")
     assert len(facts.token_times) == 1
     assert facts.token_times[0] == facts.first_visible
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, None),
-        ("", None),
-        ("soon", None),
-        ("7", 7.0),
-        ("-1", None),
-        ("Thu, 01 Jan 2026 00:00:09 GMT", 9.0),
-        ("Thu, 01 Jan 2026 00:00:09", 9.0),
-        ("Wed, 31 Dec 2025 00:00:00 GMT", 0.0),
-    ],
-)
-def test_retry_after(value: str | None, expected: float | None) -> None:
-    """Seconds and dates are understood; what has passed is no wait, what is unreadable is none."""
-    assert retry_after_s(value, datetime(2026, 1, 1, tzinfo=UTC)) == expected

@@ -5,14 +5,16 @@ h11 parses; what it cannot parse is kept as `protocol_error`, with everything th
 """
 
 import contextlib
+import email.utils
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import h11
 
-__all__ = ["HttpResponse", "Read", "Segment", "decode_response"]
+__all__ = ["HttpResponse", "Read", "Segment", "decode_response", "retry_after_s"]
 
 _HEAD_END = re.compile(rb"\n\r?\n")
 """As h11 reads it: a bare LF is taken for CRLF (RFC 9112, section 2.2)."""
@@ -147,3 +149,21 @@ def _head_size(wire: bytes) -> int:
         status = head[9:12]
         if not (status.startswith(b"1") and head.startswith(b"HTTP/")):
             return position
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """
+    How many seconds a Retry-After field asks to wait (RFC 9110, 10.2.3); None when it is absent or unreadable.
+
+    Args:
+        value: the field's value: seconds, or a date.
+        now: the moment that a date is compared with.
+    """
+    value = (value or "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        date = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)

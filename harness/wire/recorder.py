@@ -8,7 +8,6 @@ judges the same bytes that a stored bundle holds.
 
 import asyncio
 import contextlib
-import email.utils
 import itertools
 import os
 import socket
@@ -27,9 +26,9 @@ import httpx
 from streamgauge.redaction import Redactor
 from streamgauge.target import Target, merged_headers
 from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
-from streamgauge.wire.http import Read, decode_response
+from streamgauge.wire.http import Read, decode_response, retry_after_s
 
-__all__ = ["Limits", "Outgoing", "Recorder", "retry_after_seconds"]
+__all__ = ["Limits", "Outgoing", "Recorder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,9 @@ class Recorder:
             self._on_exchange(exchange)
             if not exchange.rate_limited:
                 return exchange
-            wait = retry_after_seconds(exchange.response.header("retry-after")) or float(2 ** (attempt - 1))
+            wait = retry_after_s(exchange.response.header("retry-after"), datetime.now(UTC)) or float(
+                2 ** (attempt - 1)
+            )
             self._not_before = max(self._not_before, time.monotonic() + min(wait, self._limits.rate_limit_wait))
         return exchange
 
@@ -329,19 +330,3 @@ def _detail(problem: Exception) -> str:
         if cause.errno and not isinstance(cause, (ssl.SSLError, socket.gaierror)):
             return os.strerror(cause.errno)
     return next((text for text in [*said, str(problem)] if text), type(problem).__name__)
-
-
-def retry_after_seconds(value: str | None) -> float | None:
-    """The delay that a Retry-After field asks for, by number or date (RFC 9110, 10.2.3); None when it says neither."""
-    if value is None:
-        return None
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        moment = email.utils.parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
