@@ -20,8 +20,10 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: dict[Any, yaml.Mark] = {}
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen and key != "<<":
+            if isinstance(key, Hashable) and key in seen:
                 raise yaml.MarkedYAMLError(
                     problem=f"the key {key!r} is given twice (first in line {seen[key].line + 1})",
                     problem_mark=key_node.start_mark,

@@ -292,11 +292,11 @@ class Recorder:
 
 def _ending(problem: Exception, tap: _Tap, method: str) -> Ending:
     if isinstance(problem, (httpcore.ConnectTimeout, httpcore.ConnectError)):
+        if isinstance(problem, httpcore.ConnectTimeout):
+            return Ending.TIMEOUT_CONNECT
         causes = list(_causes(problem))
         if any(isinstance(cause, ssl.SSLError) for cause in causes):
             return Ending.TLS
-        if isinstance(problem, httpcore.ConnectTimeout):
-            return Ending.TIMEOUT_CONNECT
         if any(isinstance(cause, socket.gaierror) for cause in causes):
             return Ending.DNS
         return Ending.REFUSED
@@ -326,7 +326,7 @@ def _detail(problem: Exception) -> str:
     """What the innermost cause says: the outer layers only repeat it."""
     said = [str(cause) for cause in _causes(problem) if isinstance(cause, OSError)]
     if said and isinstance(problem, httpcore.ConnectError):
-        cause = next(cause for cause in _causes(problem) if isinstance(cause, OSError))
-        if cause.errno and not isinstance(cause, (ssl.SSLError, socket.gaierror)):
-            return os.strerror(cause.errno)
+        for cause in _causes(problem):
+            if isinstance(cause, OSError) and cause.errno and not isinstance(cause, (ssl.SSLError, socket.gaierror)):
+                return os.strerror(cause.errno)
     return next((text for text in [*said, str(problem)] if text), type(problem).__name__)
