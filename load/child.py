@@ -14,7 +14,8 @@ from streamgauge.redaction import Redactor
 
 __all__ = ["Child"]
 
-_LAST_LINES = 6
+_LAST_LINES = 20
+"""Enough for a usage message, and the noise that an interpreter may make behind it when it ends."""
 
 
 class Child:
