@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from streamgauge import catalog
 from streamgauge.errors import ConfigError
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
+from streamgauge.text import one_line
 from streamgauge.yamlfile import load_yaml
 
 __all__ = ["Baseline", "Entry", "gates", "load_baseline", "write_baseline"]
@@ -111,7 +112,7 @@ def write_baseline(path: Path, findings: Iterable[Mapping[str, Any]], today: dat
             "check": finding["check"],
             "target": finding["target"],
             "operation": finding["operation"],
-            "reason": f"seen on {today}: {finding['examples'][0]['actual'] if finding['examples'] else finding['outcome']}",
+            "reason": f"seen on {today}: {one_line(_seen(finding), 200)}",
             "expires": str(today + LIFETIME),
         }
         for finding in findings
@@ -119,3 +120,8 @@ def write_baseline(path: Path, findings: Iterable[Mapping[str, Any]], today: dat
     ]
     path.write_text(yaml.safe_dump({"known": known}, sort_keys=False, allow_unicode=True, width=110), encoding="utf-8")
     return len(known)
+
+
+def _seen(finding: Mapping[str, Any]) -> str:
+    actual: str = finding["examples"][0]["actual"] if finding["examples"] else finding["outcome"]
+    return actual

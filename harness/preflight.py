@@ -13,6 +13,7 @@ from streamgauge.contract.contract import Operation
 from streamgauge.contract.plain import plain_request
 from streamgauge.errors import CannotTellError, ConfigError, StreamgaugeError, UnreachableError
 from streamgauge.target import Target
+from streamgauge.text import one_line
 from streamgauge.wire.exchange import Ending, Exchange
 from streamgauge.wire.recorder import Limits, Outgoing, Recorder
 
@@ -98,19 +99,13 @@ def _only(models: list[str], target: Target) -> str:
 
 
 def _listed(models: list[str]) -> str:
-    shown = ", ".join(_one_line(model, 80) for model in models[:20])
+    shown = ", ".join(one_line(model, 80) for model in models[:20])
     return shown + (f" and {len(models) - 20} more" if len(models) > 20 else "")
 
 
-def _one_line(text: str, most: int) -> str:
-    """Text from the server as a terminal can show it: no line breaks, no control sequences, and not too much."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
-    return " ".join(shown.split()) if len(text) <= most else " ".join(shown[:most].split()) + "..."
-
-
 def _said(exchange: Exchange) -> str:
-    body = _one_line(exchange.response.body[:2000].decode("utf-8", "replace"), 300)
-    status = f"{exchange.status} {_one_line(exchange.response.reason, 80)}".strip()
+    body = one_line(exchange.response.body[:2000].decode("utf-8", "replace"), 300)
+    status = f"{exchange.status} {one_line(exchange.response.reason, 80)}".strip()
     return f"{status}: {body}" if body else status
 
 
@@ -128,9 +123,7 @@ def _key_hint(target: Target) -> str:
 def _require_reachable(url: str, exchange: Exchange) -> None:
     if exchange.status == 0:
         hint = _REACH.get(exchange.ending, "The connection was closed without an answer: is a proxy in between?")
-        raise UnreachableError(
-            f"no answer ({exchange.ending}: {_one_line(exchange.detail, 200)})", where=url, hint=hint
-        )
+        raise UnreachableError(f"no answer ({exchange.ending}: {one_line(exchange.detail, 200)})", where=url, hint=hint)
 
 
 def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: list[str]) -> None:
@@ -149,7 +142,7 @@ def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: 
     if models and target.model not in models and status in (400, 403, 404, 422):
         raise ConfigError(what, where=url, hint=f"The model {target.model} is not served there.{served}")
     if 300 <= status < 400:
-        there = _one_line(exchange.response.header("location") or "nowhere", 200)
+        there = one_line(exchange.response.header("location") or "nowhere", 200)
         raise ConfigError(what, where=url, hint=f"It redirects to {there}; give the base URL that answers itself.")
     if status in (404, 405):
         raise ConfigError(what, where=url, hint=f"The path may be wrong: --path sets it.{served}")

@@ -43,7 +43,8 @@ class Redactor:
                     hint=f"Keys shorter than {MINIMUM_SECRET_LENGTH} characters are refused: they cannot be kept out of logs.",
                 )
             percent = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-            forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+            escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+            forms |= {secret} | escaped | {form.replace("/", "\\/") for form in escaped}  # PHP escapes the slash
             forms |= percent | {_ESCAPE.sub(lambda match: match.group().lower(), form) for form in percent}
         ordered = sorted(forms, key=len, reverse=True)
         self._text = re.compile("|".join(map(re.escape, ordered))) if ordered else None

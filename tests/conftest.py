@@ -4,8 +4,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from streamgauge.reference.launch import running
+
+# Tests assert what happened, not how fast: a busy machine is no defect.
+settings.register_profile("streamgauge", deadline=None)
+settings.load_profile("streamgauge")
 
 
 @pytest.fixture(autouse=True, scope="session")
