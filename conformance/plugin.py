@@ -201,9 +201,11 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         baseline=load_baseline(path, utc_now().date()) if path else None,
     )
     if not worker and not config.option.collectonly:
-        from streamgauge.conformance.session import record_into
+        from streamgauge.conformance.session import record_into, require_known
         from streamgauge.preflight import preflight
 
+        if settings.baseline is not None:
+            require_known(settings.baseline)
         settings.targets, notes = preflight(targets)
         writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), seed=0, notes=notes)
         settings.directory = writer.path.absolute()

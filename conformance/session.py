@@ -20,7 +20,7 @@ from streamgauge.target import Target
 from streamgauge.wire.exchange import Exchange
 from streamgauge.wire.recorder import Limits
 
-__all__ = ["Item", "Settings", "checks_in", "record_into"]
+__all__ = ["Item", "Settings", "checks_in", "record_into", "require_known"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,19 @@ def checks_in(sections: Iterable[str]) -> list[Check]:
                 hint=f"Topics: {topics}. `streamgauge list checks` shows every id.",
             )
     return list(select(sections))
+
+
+def require_known(baseline: Baseline) -> None:
+    """
+    Refuse a baseline that names a check which does not exist: nothing would ever make that entry stale.
+
+    Raises:
+        UsageError: it does.
+    """
+    for entry in baseline.entries:
+        if entry.check not in CHECKS:
+            hint = "`streamgauge list checks` shows every id."
+            raise UsageError(f"no check is called {entry.check}", where=baseline.name, hint=hint)
 
 
 def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) -> None:

@@ -107,6 +107,7 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
             raise ConfigError(f"no operation is called {name}", hint=f"There are: {', '.join(operations)}.")
     base_url = flags.base_url or settings["base_url"]
     join_url(base_url, "/")
+    written = {**settings.get("headers", {}), **_header_flags(flags.header)}
     return [
         Target(
             name=_name(flags, contract, alone=len(contracts) == 1),
@@ -114,7 +115,8 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
             contract=contract,
             model=flags.model or settings.get("model", ""),
             key=key if key is not None else settings.get("api_key"),
-            headers={**settings.get("headers", {}), **_headers(flags.header, environment)},
+            headers={name: _header(name, value, environment, where) for name, (value, where) in written.items()},
+            secret_headers=frozenset(name for name, (value, _) in written.items() if _REFERENCE.search(value)),
             paths={name: path for name, path in paths.items() if contract.operation(name)},
             ca_file=flags.ca_file or settings.get("ca_file"),
             insecure=flags.insecure or settings.get("insecure", False),
@@ -171,13 +173,10 @@ def _settings(flags: TargetFlags, environment: Mapping[str, str], key: str | Non
     if "api_key" in settings and key is None:
         where = located.where(["targets", flags.target, "api_key"])
         settings["api_key"] = _sendable(_expanded(settings["api_key"], environment, where).strip(), "the key", where)
-    headers = {}
-    for name, value in settings.get("headers", {}).items():
-        where = located.where(["targets", flags.target, "headers", name])
-        if not _HEADER_NAME.fullmatch(name):
-            raise ConfigError(f"no name of a header: {name}", where=where)
-        headers[name] = _sendable(_expanded(value, environment, where).strip(), f"the header {name}", where)
-    settings["headers"] = headers
+    settings["headers"] = {
+        name: (value, located.where(["targets", flags.target, "headers", name]))
+        for name, value in settings.get("headers", {}).items()
+    }
     if isinstance(settings["spec"], str):
         settings["spec"] = [settings["spec"]]
     return settings
@@ -238,11 +237,19 @@ def _paths(given: tuple[str, ...], operations: list[str]) -> dict[str, str]:
     return paths
 
 
-def _headers(given: tuple[str, ...], environment: Mapping[str, str]) -> dict[str, str]:
+def _header_flags(given: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+    """Header fields as written, by name, with where that stands."""
     headers = {}
     for item in given:
         name, equals, value = item.partition("=")
-        if not equals or not _HEADER_NAME.fullmatch(name):
+        if not equals:
             raise ConfigError("a header is given as NAME=VALUE", where="--header")
-        headers[name] = _sendable(_expanded(value, environment, "--header").strip(), f"the header {name}", "--header")
+        headers[name] = (value, "--header")
     return headers
+
+
+def _header(name: str, value: str, environment: Mapping[str, str], where: str) -> str:
+    """The value to send, its references to the environment followed."""
+    if not _HEADER_NAME.fullmatch(name):
+        raise ConfigError(f"no name of a header: {name}", where=where)
+    return _sendable(_expanded(value, environment, where).strip(), f"the header {name}", where)

@@ -17,6 +17,9 @@ __all__ = ["Target", "join_url", "merged_headers"]
 _SENDABLE = re.compile(r"[!-~]+")
 """What a URL is made of; anything else has to be percent-encoded first."""
 
+_SECRET_PARTS = ("auth", "key", "token", "secret", "cookie")
+"""A header whose name holds one of these carries a credential."""
+
 WRONG_KEY = "streamgauge-wrong-key-0000"
 """What is sent as the made-up key."""
 
@@ -33,6 +36,7 @@ class Target:
         model: id of the model to ask for; empty until the preflight has found the only one.
         key: the API key; None when the endpoint wants none. Never printed: it is kept out of `repr`.
         headers: further header fields to send.
+        secret_headers: names of those whose values came from the environment: secrets, whatever they are called.
         paths: operation name → path that replaces the document's.
         ca_file: PEM file of certificates to trust instead of the system's.
         insecure: whether TLS certificates go unverified.
@@ -44,6 +48,7 @@ class Target:
     model: str = ""
     key: str | None = field(default=None, repr=False)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
+    secret_headers: frozenset[str] = frozenset()
     paths: dict[str, str] = field(default_factory=dict)
     ca_file: str | None = None
     insecure: bool = False
@@ -61,10 +66,14 @@ class Target:
 
     @property
     def redactor(self) -> Redactor:
-        """Hides the key and the values of the user's own headers that look like credentials, without their scheme too."""
-        secrets = [value for name, value in self.headers.items() if is_secret_header(name)]
+        """Hides the key and the values of the user's own secret headers, without their scheme too."""
+        secrets = [value for name, value in self.headers.items() if self.is_secret_header(name)]
         bare = [word for value in secrets if len(word := value.rpartition(" ")[2]) >= MINIMUM_SECRET_LENGTH]
         return Redactor([*([self.key] if self.key else []), *secrets, *bare])
+
+    def is_secret_header(self, name: str) -> bool:
+        """Whether a header of this name carries a credential: by where its value came from, or by its name."""
+        return name in self.secret_headers or any(part in name.lower() for part in _SECRET_PARTS)
 
     def request_headers(self, credential: Credential) -> dict[str, str]:
         """The header fields of a JSON request, signed as `credential` says."""
@@ -98,11 +107,6 @@ class Target:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
-
-
-def is_secret_header(name: str) -> bool:
-    """Whether a header of this name carries a credential."""
-    return any(part in name.lower() for part in ("auth", "key", "token", "secret", "cookie"))
 
 
 def merged_headers(*layers: Mapping[str, str]) -> dict[str, str]:

@@ -76,6 +76,7 @@ def plan_from(options: Namespace, host: str | None, environment: Mapping[str, st
         value = getattr(options, name)
         if value is not None and value < 1:
             raise ConfigError("has to be at least 1", where=f"--{name.replace('_', '-')}")
+    secret_headers = _secret_headers(environment.get(HEADERS_VARIABLE, ""))
     contract = _contract(options.sg_spec, options.sg_profile or None)
     operation = contract.operation(_operation_name(options.sg_operation, contract))
     assert operation is not None
@@ -85,7 +86,8 @@ def plan_from(options: Namespace, host: str | None, environment: Mapping[str, st
         contract=contract,
         model=options.sg_model,
         key=environment.get(KEY_VARIABLE) or None,
-        headers={**_plain_headers(options.sg_header), **_secret_headers(environment.get(HEADERS_VARIABLE, ""))},
+        headers={**_plain_headers(options.sg_header), **secret_headers},
+        secret_headers=frozenset(secret_headers),
         paths={operation.name: options.sg_path} if options.sg_path else {},
         ca_file=options.sg_ca_file or None,
         insecure=options.sg_insecure,

@@ -16,6 +16,7 @@ from streamgauge.contract.profile import load_profile
 from streamgauge.errors import UsageError
 from streamgauge.load.arguments import HEADERS_VARIABLE
 from streamgauge.load.plan import LoadPlan
+from streamgauge.target import Target
 
 __all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "STOP_TIMEOUT_S", "locust_command", "locust_environment", "refuse_owned"]
 
@@ -92,6 +93,7 @@ def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
         *(sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"),
         *(f"{name}={value}" for name, value in options.items() if value is not None and value != ""),
         *(name for name, on in switches.items() if on),
+        *(f"--sg-header={name}={value}" for name, value in _headers(target, secret=False).items()),
         *_master_port(plan.locust_arguments),
         *plan.locust_arguments,
     ]
@@ -111,9 +113,14 @@ def locust_environment(plan: LoadPlan, environment: Mapping[str, str], scratch: 
         "PYTHONUNBUFFERED": "1",
         PARENT_VARIABLE: str(os.getpid()),
         KEY_VARIABLE: plan.target.key or "",
-        HEADERS_VARIABLE: json.dumps(plan.target.headers),
+        HEADERS_VARIABLE: json.dumps(_headers(plan.target, secret=True)),
     }
     return kept
+
+
+def _headers(target: Target, *, secret: bool) -> dict[str, str]:
+    """The user's own header fields: the secret ones go by the environment, which no process list shows."""
+    return {name: value for name, value in target.headers.items() if target.is_secret_header(name) is secret}
 
 
 def _document(plan: LoadPlan, scratch: Path) -> str:

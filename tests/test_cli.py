@@ -197,6 +197,24 @@ def test_key_is_in_no_file(checked: tuple[subprocess.CompletedProcess[str], Path
     assert DEFAULT_KEY not in done.stdout + done.stderr
 
 
+def test_header_from_the_environment_is_a_secret_whatever_its_name(reference: str, tmp_path: Path) -> None:
+    """A header value that came by ${VARIABLE} is in no file of a run, the load's included; a plain one may be."""
+    secret = "team-token-0123456789"
+    done = streamgauge(
+        *("run", "--base-url", reference, "--spec", "seekr-chat", "--select", "form", "--output", "out"),
+        *("--header", "X-Team=${TEAM}", "--header", "X-Plain=a", "--duration", "2s", "--users", "2"),
+        cwd=tmp_path,
+        STREAMGAUGE_API_KEY=DEFAULT_KEY,
+        TEAM=secret,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert secret not in done.stdout + done.stderr
+    for path in (tmp_path / "out").iterdir():
+        assert secret.encode() not in path.read_bytes(), path.name
+    assert b"x-plain" in (tmp_path / "out" / "exchanges-main.jsonl").read_bytes().lower()
+
+
 def test_junit_and_summary_agree_with_the_findings(checked: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     """Every finding is a test case."""
     _, out = checked

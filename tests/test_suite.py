@@ -109,6 +109,11 @@ def test_baseline_accepts_what_it_was_written_from(reference: str, tmp_path: Pat
     expired = [entry | {"expires": "2020-01-01"} for entry in known]
     (tmp_path / "expired.yaml").write_text(yaml.safe_dump({"known": expired}))
 
+    (tmp_path / "typo.yaml").write_text(yaml.safe_dump({"known": [stale | {"check": "sse.dome"}]}))
+    typo = check("--baseline", "typo.yaml")
+
+    assert typo.returncode == 2
+    assert "no check is called sse.dome" in typo.stderr
     assert "stale baseline entry" in check("--baseline", "stale.yaml").stdout
     assert check("--baseline", "stale.yaml").returncode == 1
     assert "expired baseline entry" in check("--baseline", "expired.yaml").stdout

@@ -45,10 +45,9 @@ def command(
       streamgauge check --target staging --baseline known.yaml
     """
     from streamgauge.cli.verdict import console_for, perform
-    from streamgauge.conformance.session import checks_in
 
-    checks_in(sections)
     check = dataclasses.replace(check, sections=sections)
+    check.require_sense()
     targets = resolve_targets(target_flags)
     console = console_for(quiet=quiet)
     if dry_run:

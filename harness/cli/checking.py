@@ -31,6 +31,19 @@ class CheckPart:
     write_baseline: Path | None = None
     verbose: bool = False
 
+    def require_sense(self) -> None:
+        """
+        Refuse what cannot be judged, before anything is sent.
+
+        Raises:
+            UsageError: a section or an entry of the baseline names no check.
+        """
+        from streamgauge.conformance.session import checks_in, require_known
+
+        checks_in(self.sections)
+        if self.baseline is not None:
+            require_known(self.baseline)
+
 
 def check_into(
     writer: BundleWriter, meta: dict[str, Any], targets: list[Target], part: CheckPart, console: Console

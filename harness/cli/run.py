@@ -50,6 +50,7 @@ def command(
 
     from streamgauge.cli.verdict import console_for, perform
 
+    check.require_sense()
     console = console_for(quiet=quiet)
     with contextlib.ExitStack() as stack:
         flags = target_flags
