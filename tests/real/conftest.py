@@ -1,5 +1,6 @@
 """llama.cpp's own server, from its wheel and with a tiny model made on the spot."""
 
+import fcntl
 import json
 import socket
 import subprocess
@@ -20,14 +21,16 @@ def llama_python() -> Path:
     """A Python that has the wheel; skips by name where there is none to be had."""
     python = PLACE / "venv" / "bin" / "python"
     stamp = PLACE / "installed"
-    if not stamp.exists() or stamp.read_text() != " ".join(REQUIREMENTS):
-        PLACE.mkdir(exist_ok=True)
-        venv.create(PLACE / "venv", with_pip=True, clear=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
-        done = subprocess.run(install, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"{' '.join(REQUIREMENTS)} cannot be had: {done.stderr.strip().splitlines()[-1]}")
-        stamp.write_text(" ".join(REQUIREMENTS))
+    PLACE.mkdir(exist_ok=True)
+    with (PLACE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several workers may come at once
+        if not stamp.exists() or stamp.read_text() != " ".join(REQUIREMENTS):
+            venv.create(PLACE / "venv", with_pip=True, clear=True)
+            install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS]
+            done = subprocess.run(install, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"{' '.join(REQUIREMENTS)} cannot be had: {done.stderr.strip().splitlines()[-1]}")
+            stamp.write_text(" ".join(REQUIREMENTS))
     return python
 
 

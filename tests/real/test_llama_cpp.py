@@ -13,7 +13,7 @@ from streamgauge.bundle.reader import Bundle
 from streamgauge.metrics.record import Outcome
 from streamgauge.metrics.run import load_records
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("llama"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 MUST = {
     "seekr-chat": {
