@@ -13,7 +13,7 @@ from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Exchange
 from streamgauge.wire.sse import Event
 
-__all__ = ["CHECKS", "Case", "Check", "Departure", "Inconclusive", "check", "select"]
+__all__ = ["CHECKS", "Case", "Check", "Departure", "check", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,6 @@ class Departure:
     event: Event | None = None
     span: tuple[int, int] | None = None
     outcome: Outcome | None = None
-
-
-class Inconclusive(Exception):  # noqa: N818 - no error: a verdict that its evidence does not allow
-    """Raised by a check whose evidence allows no verdict; says why."""
 
 
 Judge = Callable[[Case], Iterable[Departure]]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamgauge.conformance.check import Case, Check, Departure, Inconclusive
+from streamgauge.conformance.check import Case, Check, Departure
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome, most_severe
 from streamgauge.wire.exchange import Exchange
@@ -102,8 +102,6 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
             finding.outcome = Outcome.INCONCLUSIVE
             finding.counts[Outcome.INCONCLUSIVE] = len(unanswered)
             finding.reason = f"rate-limited: {len(unanswered)} probes got only 429, or 503 with Retry-After"
-    elif finding.outcome is Outcome.INCONCLUSIVE:
-        finding.reason = finding.examples[0]["actual"]
     return finding
 
 
@@ -112,8 +110,6 @@ def _judge_one(check: Check, case: Case) -> tuple[Outcome | None, dict[str, Any]
         if not check.applies(case):
             return None, None
         departures = list(check.judge(case))
-    except Inconclusive as reason:
-        return Outcome.INCONCLUSIVE, _example(case, Outcome.INCONCLUSIVE, Departure("evidence", str(reason)))
     except Exception as problem:
         said = f"{type(problem).__name__}: {problem}"
         return Outcome.ERROR, _example(case, Outcome.ERROR, Departure("a verdict of the harness", said))

@@ -105,5 +105,4 @@ def _outgoing(item: Planned) -> Outgoing:
         operation=item.operation.name,
         probe=probe.id,
         pair=f"{item.operation.name}/{probe.pair}" if probe.pair else "",
-        headers=dict(probe.headers),
     )

@@ -49,7 +49,7 @@ async def _run(responder: Responder, settings: Settings, host: str, port: int, *
     def ready(bound: int) -> None:
         base = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
         print(f"listening on {base}", flush=True)  # noqa: T201 - what a parent process waits for
-        print(_how_to_call(responder, settings, base), flush=True)  # noqa: T201
+        print(_how_to_call(responder, settings, base), flush=True)  # noqa: T201 - this is what the command is for
 
     await serve(responder, host, port, ready=ready, stop=stop)
 

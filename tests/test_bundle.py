@@ -312,9 +312,10 @@ def test_no_secret_gets_into_a_bundle(tmp_path_factory: pytest.TempPathFactory, 
         target = Target("t", server.url, contract(), model="m", **more)
         if kind == "header" and " " in secret:
             target = dataclasses.replace(target, headers={"X-Api-Key": secret})
+        target = dataclasses.replace(target, headers={**target.headers, "X-Other": secret})
         writer, _ = open_bundle("check", [target], output=directory, seed=0)
         url = f"{server.url}/x?a={quote(secret)}&b={quote(secret, safe='')}"
-        outgoing = Outgoing(url, echo, target.credential, headers={"X-Other": secret})
+        outgoing = Outgoing(url, echo, target.credential)
 
         async def run() -> Exchange:
             async with Recorder(target, on_exchange=file.write) as recorder:

@@ -1,4 +1,4 @@
-"""Every check passes on right bytes and fails, alone, on its own wrong ones."""
+"""Every check passes on right bytes and fails, alone, on its own wrong ones. One table, hence one long file."""
 
 import copy
 import json

@@ -96,6 +96,7 @@ def envelope(case: Case) -> Iterator[Departure]:
     requirement=_ENVELOPE,
     source="what clients of the OpenAI API rely on",
     applies=lambda case: refused(case) and not _documented_error(case) and case.exchange.request.method != "HEAD",
+    concerns=lambda operation, contract: contract.profile.dialect.error_envelope == "openai",
 )
 def envelope_undocumented(case: Case) -> Iterator[Departure]:
     """One parser for all errors."""

@@ -1,7 +1,7 @@
 """What a probe is, and what it may cost."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.wire.exchange import Credential
@@ -37,7 +37,6 @@ class Probe:
     pair: str = ""
     credential: Credential | None = None
     method: str = "POST"
-    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def content(self) -> bytes:

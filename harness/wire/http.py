@@ -76,10 +76,6 @@ class HttpResponse:
         """Type and subtype of Content-Type in lower case; empty when there is none."""
         return (self.header("content-type") or "").split(";")[0].strip().lower()
 
-    def time_at(self, offset: int) -> float | None:
-        """When the byte of the body at `offset` had arrived; None beyond the end."""
-        return next((segment.time for segment in self.segments if offset < segment.end), None)
-
 
 def decode_response(wire: bytes, reads: Iterable[Read], *, method: str = "POST", closed: bool = True) -> HttpResponse:
     """

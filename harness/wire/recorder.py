@@ -24,7 +24,7 @@ import httpcore
 import httpx
 
 from streamgauge.redaction import Redactor
-from streamgauge.target import Target, merged_headers
+from streamgauge.target import Target
 from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read, decode_response, retry_after_s
 
@@ -61,8 +61,6 @@ class Outgoing:
     operation: str = ""
     probe: str = ""
     pair: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
-    """Header fields that replace the usual ones."""
 
 
 @dataclass(slots=True)
@@ -241,7 +239,7 @@ class Recorder:
             await asyncio.sleep(wait)
 
     async def _exchange(self, outgoing: Outgoing) -> Exchange:
-        given = merged_headers(self._target.request_headers(outgoing.credential), outgoing.headers)
+        given = self._target.request_headers(outgoing.credential)
         headers = [(name.encode("ascii"), value.encode()) for name, value in given.items()]
         request = self._client.build_request(outgoing.method, outgoing.url, headers=headers, content=outgoing.body)
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
