@@ -2,9 +2,11 @@
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from jsonschema import Draft202012Validator
 from streamgauge import catalog
 from streamgauge.bundle.reader import Bundle, read_lines
 from streamgauge.reference import DEFAULT_KEY
+from streamgauge.reference.launch import running
 
 HEAVY = ("httpx", "pytest", "hypothesis", "schemathesis", "locust", "jsonschema", "yaml", "rich")
 
@@ -243,10 +246,6 @@ def test_without_a_base_url_nothing_is_sent(tmp_path: Path) -> None:
 
 def test_interrupt_keeps_what_was_recorded(tmp_path: Path) -> None:
     """Ctrl-C while probes run: exit code 130, a verdict and a report over what had come."""
-    import signal
-
-    from streamgauge.reference.launch import running
-
     with running(ttft_ms=400, itl_ms=50) as url:
         command = [
             sys.executable,
@@ -269,7 +268,7 @@ def test_interrupt_keeps_what_was_recorded(tmp_path: Path) -> None:
                 break
         exchanges = tmp_path / "out" / "exchanges-main.jsonl"
         while process.poll() is None and (not exchanges.exists() or not exchanges.stat().st_size):
-            pass
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=60)
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import socket
 import subprocess
+import time
 import urllib.request
 import venv
 from collections.abc import Iterator
@@ -66,4 +67,4 @@ def _wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]", log: Pa
                 assert json.load(answer)["data"][0]["id"] == "tiny"
                 return
         except OSError:
-            continue
+            time.sleep(0.05)
