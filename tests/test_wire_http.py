@@ -150,10 +150,9 @@ def test_bytes_behind_the_message_are_not_body() -> None:
 
 
 def test_times_of_segments() -> None:
-    """A segment carries the time of the read that brought it; `time_at` finds it by offset."""
+    """A segment carries the time of the read that brought it."""
     found = decode(LENGTH, len(LENGTH) - 5, 2)
     assert [(segment.time, segment.start, segment.end) for segment in found.segments] == [(2.0, 0, 2), (3.0, 2, 5)]
-    assert [found.time_at(offset) for offset in (0, 1, 2, 4, 5)] == [2.0, 2.0, 3.0, 3.0, None]
 
 
 @given(st.sampled_from(sorted(RIGHT)), st.data())
