@@ -123,5 +123,7 @@ def write_baseline(path: Path, findings: Iterable[Mapping[str, Any]], today: dat
 
 
 def _seen(finding: Mapping[str, Any]) -> str:
-    actual: str = finding["examples"][0]["actual"] if finding["examples"] else finding["outcome"]
-    return actual
+    if not finding["examples"]:
+        return str(finding["outcome"])
+    example = finding["examples"][0]
+    return f"{example['actual']} instead of {example['expected']}"
