@@ -148,7 +148,9 @@ def test_what_is_written_excuses_the_same_findings(
 def test_reasons_are_one_line(tmp_path: Path) -> None:
     """What a server said goes into the file as one short printable line."""
     path = tmp_path / "b.yaml"
-    write_baseline(path, [finding(examples=[{"expected": "right", "actual": "a\u2028b\n\x1b[31mc\ud800" + "d" * 1000}])], TODAY)
+    write_baseline(
+        path, [finding(examples=[{"expected": "right", "actual": "a\u2028b\n\x1b[31mc\ud800" + "d" * 1000}])], TODAY
+    )
     (known,) = load_baseline(path, TODAY).entries
     assert known.reason.isprintable()
     assert known.reason.startswith("seen on 2026-03-01: a b [31mc d")

@@ -6,6 +6,7 @@ the cases. Each is made affordable (limits clamped) and sensible (a real model, 
 computed anew by the checks.
 """
 
+import functools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from schemathesis import GenerationMode
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
 from streamgauge.contract.contract import Operation
 from streamgauge.contract.plain import plain_request
+from streamgauge.contract.validator import Validator
 
 __all__ = ["DANGEROUS", "generated"]
 
@@ -34,10 +36,10 @@ _ORDINARY: dict[str, Any] = {
     "top_p": 1,
 }
 """
-What replaces an empty value (0, "", {}) in a case that names most properties.
+What replaces an empty value (0, "", {}) in a case that names most properties; an allowed null is left out of it.
 
-Schemathesis varies one property at a time in one such object: an empty value there would have every case refused for the
-same reason. Cases that name a property alone keep its empty value.
+Schemathesis varies one property at a time in one such object: an empty value there, or a null that a server does not
+take, would have every case refused for the same reason. Cases that name a property alone keep its value.
 """
 
 DANGEROUS = (
@@ -104,12 +106,26 @@ def _sensible(body: dict[str, Any], plain: dict[str, Any], operation: Operation)
         if name in plain and name not in required and body.get(name) in (None, "", []):
             body[name] = plain[name]
     if len(body) * 2 > len(operation.properties):
-        empty = [name for name in _ORDINARY if name in body and not isinstance(body[name], bool) and not body[name]]
-        body |= {name: _ORDINARY[name] for name in empty if body[name] is not None}
+        body = _ordinary(body, _nullable(operation))
     limits = [name for name in ("max_tokens", "max_completion_tokens") if name in operation.properties]
     if all(body.get(name) is None for name in limits):
         body[next((name for name in limits if name not in body), limits[0])] = LIMIT
     return body
+
+
+def _ordinary(body: dict[str, Any], nullable: frozenset[str]) -> dict[str, Any]:
+    kept = {name: value for name, value in body.items() if value is not None or name not in nullable}
+    empty = [name for name in _ORDINARY if name in kept and kept[name] in (0, "", {}) and kept[name] is not False]
+    return kept | {name: _ORDINARY[name] for name in empty}
+
+
+@functools.cache
+def _nullable(operation: Operation) -> frozenset[str]:
+    """The request properties whose schema takes null."""
+    components = operation.document.components
+    return frozenset(
+        name for name, schema in operation.properties.items() if Validator(schema, components).accepts(None)
+    )
 
 
 def _affordable(body: dict[str, Any]) -> dict[str, Any]:
