@@ -65,6 +65,7 @@ def right(operation: Any) -> list[Exchange]:
         exchange(operation, request(operation, n="two"), no(bad), probe="n-text"),
         exchange(operation, request(operation), no(401), credential=Credential.NONE, probe="none"),
         exchange(operation, request(operation), no(401), credential=Credential.WRONG, probe="wrong"),
+        exchange(operation, b"{", no(401), credential=Credential.NONE, probe="none-malformed"),
         exchange(operation, b"", http(405, _error(405), extra="Allow: POST\r\n"), method="GET", probe="get"),
     ]
 
@@ -537,6 +538,11 @@ def _get_405_without_allow(operation: Any) -> Exchange:
 def _no_key_accepted(operation: Any) -> Exchange:
     wire = http(200, _dump(whole_answer(operation)))
     return exchange(operation, request(operation), wire, credential=Credential.NONE)
+
+
+@wrong("auth.before-body")
+def _body_before_key(operation: Any) -> Exchange:
+    return exchange(operation, b"{", http(400, _error(400)), credential=Credential.NONE)
 
 
 @wrong("auth.wrong")

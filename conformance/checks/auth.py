@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import answered
+from streamgauge.conformance.predicates import answered, lacks_key
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Credential
@@ -21,6 +21,7 @@ def _sent(credential: Credential, case: Case) -> bool:
         answered(case)
         and case.exchange.request.credential is credential
         and case.exchange.request.method == case.operation.method
+        and case.exchange.request.is_json
     )
 
 
@@ -56,6 +57,22 @@ def missing(case: Case) -> Iterator[Departure]:
 )
 def wrong(case: Case) -> Iterator[Departure]:
     """A key that is only looked for, and not looked at, protects nothing."""
+    if case.exchange.status not in _acceptable(case):
+        yield Departure(" or ".join(map(str, _acceptable(case))), str(case.exchange.status))
+
+
+@check(
+    "auth.before-body",
+    Level.MAY,
+    "The key is looked at before the body",
+    requirement="An answer about the body tells a stranger how the endpoint reads it.",
+    source="common practice; the documents do not say which of two faults is named first",
+    applies=lambda case: answered(case) and lacks_key(case) and not case.exchange.request.is_json,
+    concerns=_required,
+    absent=_NO_KEY,
+)
+def before_body(case: Case) -> Iterator[Departure]:
+    """A request with two faults may be refused for either; only reported."""
     if case.exchange.status not in _acceptable(case):
         yield Departure(" or ".join(map(str, _acceptable(case))), str(case.exchange.status))
 
