@@ -13,7 +13,7 @@ from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Exchange
 from streamgauge.wire.sse import Event
 
-__all__ = ["CHECKS", "Case", "Check", "Departure", "check", "select"]
+__all__ = ["CHECKS", "CLIENTS", "Case", "Check", "Departure", "check", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,9 @@ class Check:
             "source": self.source,
         }
 
+
+CLIENTS = "what clients of the OpenAI API rely on"
+"""The source of a requirement that no document states."""
 
 CHECKS: dict[str, Check] = {}
 """Every check by its id, in the order of declaration; filled by importing `streamgauge.conformance.checks`."""

@@ -8,12 +8,16 @@ from typing import Any
 from streamgauge.conformance.check import Case, Check, Departure
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome, most_severe
+from streamgauge.text import one_line
 from streamgauge.wire.exchange import Exchange
 
 __all__ = ["Finding", "cases_of", "judge"]
 
 EXAMPLES = 3
 """How many exchanges a finding shows."""
+
+LONGEST_TEXT = 400
+"""Characters of the server's text in an example; all of it is in the exchange."""
 
 _DEPARTED = {Level.MUST: Outcome.FAIL, Level.SHOULD: Outcome.WARN, Level.MAY: Outcome.WARN}
 
@@ -124,8 +128,8 @@ def _example(case: Case, outcome: Outcome, departure: Departure) -> dict[str, An
     example: dict[str, Any] = {
         "exchange": case.exchange.id,
         "outcome": outcome.value,
-        "expected": departure.expected,
-        "actual": departure.actual,
+        "expected": one_line(departure.expected, LONGEST_TEXT),
+        "actual": one_line(departure.actual, LONGEST_TEXT),
     }
     event = departure.event
     span = departure.span or ((event.start, event.end) if event else None)

@@ -38,6 +38,7 @@ class NotRun:
 class Plan:
     """What a run sends and what it leaves out."""
 
+    budget_tokens: int
     planned: list[Planned] = field(default_factory=list)
     not_run: list[NotRun] = field(default_factory=list)
 
@@ -47,7 +48,7 @@ class Plan:
         return sum(planned.probe.tokens for planned in self.planned)
 
 
-def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens: int = BUDGET_TOKENS) -> Plan:
+def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens: int | None = None) -> Plan:
     """
     Choose the probes for every operation of every target.
 
@@ -55,15 +56,16 @@ def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens
         targets: whom to ask, with their models known.
         select: topics of probes (`form`, `refusal`, `auth`, `generated`) or ids; all when empty.
         budget_tokens: tokens for one operation. Probes that a right server refuses are always sent; the others in the
-            order of their tables, as far as the budget goes.
+            order of their tables, as far as the budget goes. None for :data:`BUDGET_TOKENS`.
     """
     from streamgauge.conformance.probes.generated import generated
 
     wanted = tuple(select)
-    result = Plan()
+    budget = BUDGET_TOKENS if budget_tokens is None else budget_tokens
+    result = Plan(budget)
     for target in targets:
         for operation in target.contract.operations:
-            left = budget_tokens
+            left = budget
             probes = [
                 *forms(operation, target.model),
                 *refusals(operation, target.model),
@@ -74,7 +76,7 @@ def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens
                 if wanted and not any(probe.id == name or probe.id.startswith(f"{name}.") for name in wanted):
                     continue
                 if probe.tokens > left:
-                    reason = f"budget: up to {probe.tokens} tokens, {left} of {budget_tokens} left"
+                    reason = f"budget: up to {probe.tokens} tokens, {left} of {budget} left"
                     result.not_run.append(NotRun(probe.id, target.name, operation.name, reason))
                     continue
                 left -= probe.tokens

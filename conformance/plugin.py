@@ -135,7 +135,7 @@ class FindingsKeeper:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the gate; a stale or expired baseline entry fails the session, too."""
+        """Write the gate; what it objects to beside failing tests (stale entries, no verdict) fails the session, too."""
         from streamgauge.bundle.layout import GATE
         from streamgauge.bundle.writer import write_whole
         from streamgauge.gate import decide
@@ -143,8 +143,8 @@ class FindingsKeeper:
         self._file.close()
         gate = decide(self._lines, baseline=self._settings.baseline, interrupted=self._settings.interrupted)
         write_whole(self._settings.directory / GATE, gate.line())
-        if gate.baseline and (gate.baseline["stale"] or gate.baseline["expired"]):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = int(gate.exit_code)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say where everything is."""
@@ -183,7 +183,6 @@ def _flags(config: pytest.Config) -> TargetFlags:
 def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
     from streamgauge.baseline import load_baseline
     from streamgauge.config import resolve_targets
-    from streamgauge.conformance.plan import BUDGET_TOKENS
     from streamgauge.conformance.session import Settings
     from streamgauge.runs import open_bundle, utc_now
     from streamgauge.wire.recorder import Limits
@@ -196,7 +195,7 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         targets=targets,
         directory=Path(worker) if worker else Path(),
         select=tuple(option("--sg-select")),
-        budget_tokens=option("--sg-budget-tokens") or BUDGET_TOKENS,
+        budget_tokens=option("--sg-budget-tokens"),
         limits=Limits(concurrency=option("--sg-concurrency") or Limits().concurrency),
         baseline=load_baseline(path, utc_now().date()) if path else None,
     )
@@ -207,7 +206,7 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         if settings.baseline is not None:
             require_known(settings.baseline)
         settings.targets, notes = preflight(targets)
-        writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), seed=0, notes=notes)
+        writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), notes=notes)
         settings.directory = writer.path.absolute()
         record_into(settings, writer, meta)
         config.pluginmanager.register(FindingsKeeper(settings), "streamgauge-findings")

@@ -4,15 +4,21 @@ from typing import Any
 
 from streamgauge.conformance.check import Case
 from streamgauge.contract.contract import JSON, SSE, Contract, Operation
-from streamgauge.wire.exchange import Credential, Ending
+from streamgauge.wire.exchange import Chunk, Credential, Ending
 
 __all__ = [
     "answered",
     "asks_whole",
+    "chunked",
+    "complete",
+    "count_of_choices",
     "documented",
     "documented_stream",
+    "ended",
     "lacks_key",
     "names_stream",
+    "object_answer",
+    "payloads",
     "refused",
     "sends_key",
     "streamed",
@@ -21,6 +27,10 @@ __all__ = [
     "valid_request",
     "whole",
 ]
+
+
+_FIRST_BYTES = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How a stream begins, whatever its media type says."""
 
 
 def answered(case: Case) -> bool:
@@ -51,9 +61,29 @@ def names_stream(case: Case) -> bool:
 def streamed(case: Case) -> bool:
     """A 200 answer to a request that wants a stream, which is one (by its media type or by its first bytes)."""
     return names_stream(case) and (
-        case.exchange.response.media_type == SSE
-        or case.exchange.response.body.lstrip()[:5] in (b"data:", b"event", b":")
+        case.exchange.response.media_type == SSE or case.exchange.response.body.lstrip().startswith(_FIRST_BYTES)
     )
+
+
+def payloads(case: Case) -> list[Chunk]:
+    """The chunks that are JSON objects and no error reports: others have checks of their own."""
+    return [chunk for chunk in case.exchange.stream.chunks if chunk.object and not chunk.is_error]
+
+
+def chunked(case: Case) -> bool:
+    """A stream with at least one payload."""
+    return streamed(case) and bool(payloads(case))
+
+
+def ended(case: Case) -> bool:
+    """A stream with payloads that came to its end: one that was cut off or failed is judged elsewhere."""
+    return chunked(case) and case.exchange.stream.error is None and bool(case.exchange.stream.done)
+
+
+def object_answer(case: Case) -> bool:
+    """A whole answer that is a JSON object and no error report."""
+    body = case.exchange.json.value
+    return whole(case) and isinstance(body, dict) and body.get("error") is None
 
 
 def valid_request(case: Case) -> bool:

@@ -9,8 +9,10 @@ from importlib.resources import as_file, files
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from streamgauge.bundle.reader import Bundle
 from streamgauge.conformance import plugin
 from streamgauge.conformance.session import Settings
+from streamgauge.errors import CannotTellError
 
 __all__ = ["judge_all", "throwaway_hypothesis"]
 
@@ -58,16 +60,16 @@ def _own_environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def judge_all(settings: Settings, on_item: Callable[[], None] = lambda: None) -> pytest.ExitCode:
+def judge_all(settings: Settings, on_item: Callable[[], None] = lambda: None) -> None:
     """
-    Judge what the bundle holds; findings and gate are written into it.
+    Judge what the bundle holds; findings and gate are written into it, where the verdict is.
 
     Args:
         settings: of a run whose exchanges are recorded.
         on_item: called after each test.
 
-    Returns:
-        pytest's own exit code; the verdict is in the bundle's gate.
+    Raises:
+        CannotTellError: the suite itself broke: not every check came to a finding.
     """
     with as_file(files("streamgauge.conformance.suite")) as suite, _own_environment():
         arguments = [
@@ -81,4 +83,8 @@ def judge_all(settings: Settings, on_item: Callable[[], None] = lambda: None) ->
             "-pno:threadexception",
             "-pstreamgauge.conformance.plugin",
         ]
-        return pytest.ExitCode(pytest.main(arguments, plugins=[_Injector(settings, on_item)]))
+        code = pytest.main(arguments, plugins=[_Injector(settings, on_item)])
+    found, wanted = len(Bundle(settings.directory).findings), len(settings.items())
+    if found != wanted:
+        what = f"the suite broke: {found} of {wanted} findings, pytest's exit code {int(code)}"
+        raise CannotTellError(what, where=str(settings.directory))

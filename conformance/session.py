@@ -12,7 +12,7 @@ from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.conformance.check import CHECKS, Case, Check, select
 from streamgauge.conformance.judge import Finding, cases_of, judge
-from streamgauge.conformance.plan import BUDGET_TOKENS, NotRun, Plan, plan
+from streamgauge.conformance.plan import NotRun, Plan, plan
 from streamgauge.conformance.recording import record
 from streamgauge.contract.contract import Operation
 from streamgauge.errors import UsageError
@@ -55,7 +55,7 @@ class Settings:
     directory: Path
     sections: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
-    budget_tokens: int = BUDGET_TOKENS
+    budget_tokens: int | None = None
     limits: Limits = field(default_factory=Limits)
     baseline: Baseline | None = None
     on_plan: Callable[[Plan], None] = lambda plan: None
@@ -140,19 +140,20 @@ def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) 
     planned = plan(settings.targets, select=settings.select, budget_tokens=settings.budget_tokens)
     settings.on_plan(planned)
     writer.checks([check.declaration() for check in CHECKS.values()])
-    _write_meta(writer, meta, settings, planned.not_run)
+    meta = {**meta, "budget_tokens": planned.budget_tokens}
+    _write_meta(writer, meta, planned.not_run)
     stopped: list[NotRun] = []
     try:
         stopped = record(planned.planned, writer.path, limits=settings.limits, on_exchange=settings.on_exchange)
     except KeyboardInterrupt:
         settings.interrupted = True
     if stopped:
-        _write_meta(writer, meta, settings, [*planned.not_run, *stopped])
+        _write_meta(writer, meta, [*planned.not_run, *stopped])
 
 
-def _write_meta(writer: BundleWriter, meta: dict[str, Any], settings: Settings, not_run: list[NotRun]) -> None:
+def _write_meta(writer: BundleWriter, meta: dict[str, Any], not_run: list[NotRun]) -> None:
     rows = [
         {"probe": item.probe, "target": item.target, "operation": item.operation, "reason": item.reason}
         for item in not_run
     ]
-    writer.meta({**meta, "budget_tokens": settings.budget_tokens, "not_run": rows})
+    writer.meta({**meta, "not_run": rows})

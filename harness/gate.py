@@ -28,11 +28,16 @@ class Gate:
     reasons: list[str] = field(default_factory=list)
     baseline: dict[str, Any] | None = None
 
+    @property
+    def verdict(self) -> str:
+        """The exit code in a word: pass, fail, inconclusive or interrupted."""
+        return _VERDICTS[self.exit_code]
+
     def line(self) -> dict[str, Any]:
         """The verdict as `gate.json` holds it."""
         line: dict[str, Any] = {
             "exit_code": int(self.exit_code),
-            "verdict": _VERDICTS[self.exit_code],
+            "verdict": self.verdict,
             "reasons": self.reasons,
         }
         if self.baseline is not None:

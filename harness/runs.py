@@ -61,7 +61,7 @@ def _describe_target(target: Target) -> dict[str, Any]:
 
 
 def open_bundle(
-    command: str, targets: Sequence[Target], *, output: Path | None, seed: int, notes: Sequence[str] = ()
+    command: str, targets: Sequence[Target], *, output: Path | None, seed: int = 0, notes: Sequence[str] = ()
 ) -> tuple[BundleWriter, dict[str, Any]]:
     """
     Make the run's directory and write `meta.json`.
@@ -70,7 +70,7 @@ def open_bundle(
         command: `run`, `check` or `load`.
         targets: whom the run asks.
         output: the directory; `runs/<time>-<command>` by default.
-        seed: of everything random in the run.
+        seed: of everything random in the run; a check has nothing random.
         notes: what the preflight had to say.
 
     Returns:

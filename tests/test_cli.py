@@ -147,6 +147,17 @@ def test_dry_run_sends_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_budget_of_nothing_is_nothing(tmp_path: Path) -> None:
+    """--budget-tokens 0 means 0, not the default."""
+    done = streamgauge(
+        *("check", "--base-url", "http://127.0.0.1:1", "--spec", "seekr-chat", "--dry-run", "--budget-tokens", "0"),
+        cwd=tmp_path,
+    )
+
+    assert "requests, 0 tokens at most" in done.stdout
+    assert "probes beyond the budget" in done.stdout
+
+
 @pytest.fixture(scope="module")
 def checked(reference: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
     """One check of all three documents on the reference endpoint."""

@@ -647,6 +647,18 @@ def test_rate_limited_probes_make_the_verdict_inconclusive() -> None:
     assert found["error.limit-envelope"] is Outcome.PASS
 
 
+@pytest.mark.parametrize("start", [b": ping\n\n", b"event: message\n", b"id: 1\n", b""])
+def test_stream_is_judged_whatever_its_media_type_says(start: bytes) -> None:
+    """A stream that is called JSON is still one, with whatever line it begins."""
+    contract, operation = contract_of("seekr-chat")
+    wire = chunked(start + sse(chunks(operation)), media_type="application/json")
+
+    found = outcomes(contract, operation, exchange(operation, stream_request(operation), wire))
+
+    assert found["http.stream-media-type"] is Outcome.FAIL
+    assert found["sse.done"] is Outcome.PASS
+
+
 def test_at_least_thirty_checks_with_unique_sentences() -> None:
     """Every check says what it stands on, and where that stands."""
     assert len(CHECKS) >= 30

@@ -110,6 +110,20 @@ def test_rate_limited_attempts_that_succeed_later_are_no_doubt() -> None:
     assert judge(CHECKS["error.stream-shape"], cases, operation, contract, "t").outcome is Outcome.NOT_RUN
 
 
+def test_text_of_the_server_is_made_fit_to_be_shown() -> None:
+    """What a server says reaches terminals and logs through findings: on one line, without control sequences, not endless."""
+    contract, operation = contract_of("seekr-chat")
+    body = b"\x1b[2Jgone\r\nverdict: PASS\n" + b"x" * 5000
+    refused = exchange(operation, request(operation), http(400, body, reason="No\x1b[31m"), probe="a")
+    cases = cases_of([refused], operation, contract, target="t", model=MODEL)
+
+    actual = judge(CHECKS["request.valid"], cases, operation, contract, "t").examples[0]["actual"]
+
+    assert actual.isprintable()
+    assert "verdict: PASS" in actual
+    assert len(actual) < 500
+
+
 def test_partners_are_the_other_forms_of_one_request() -> None:
     """Exchanges of one pair see each other, and nobody else."""
     contract, operation = contract_of("seekr-chat")

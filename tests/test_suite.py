@@ -1,12 +1,16 @@
 """The suite under plain pytest, from a folder that holds nothing, and baselines there and on the command line."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from commandline import environment, streamgauge
+from scripted import answer, scripted
+from transcripts import MODEL, contract_of, whole_answer
 
 from streamgauge.bundle.reader import Bundle
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
@@ -62,6 +66,34 @@ def test_unreachable_target_ends_the_session_with_3(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "Nothing listens there" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.fixture
+def limiting() -> Iterator[str]:
+    """Base URL of a server that answers the preflight and nothing but 429 after it."""
+    right = answer(200, json.dumps(whole_answer(contract_of("seekr-chat")[1])).encode())
+    limited = answer(429, b'{"error": "slow down"}', "Retry-After: 0")
+    preflight = b'"max_tokens": 1,'
+    with scripted(
+        choose=lambda _, request: right if preflight in request and b'"n"' not in request else limited
+    ) as served:
+        yield served.url
+
+
+@pytest.mark.parametrize("runner", ["pytest", "streamgauge"])
+def test_what_cannot_be_told_is_not_green(runner: str, limiting: str, tmp_path: Path) -> None:
+    """Where 429 answers everything nothing failed, and nothing passed: exit 3, by pytest as by our own command."""
+    if runner == "pytest":
+        arguments = ("--sg-base-url", limiting, "--sg-spec", "seekr-chat", "--sg-model", MODEL)
+        done = _pytest(*arguments, "--sg-select", "form.basic", "--sg-output", "out", cwd=tmp_path)
+    else:
+        arguments = ("--base-url", limiting, "--spec", "seekr-chat", "--model", MODEL)
+        done = streamgauge("check", *arguments, "--select", "form.basic", "--output", "out", cwd=tmp_path)
+    bundle = Bundle(tmp_path / "out")
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert bundle.gate["verdict"] == "inconclusive"
+    assert {exchange.status for exchange in bundle.exchanges.values()} == {429}
 
 
 def test_users_own_configuration_is_not_read(reference: str, tmp_path: Path) -> None:

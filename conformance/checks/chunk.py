@@ -3,25 +3,21 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import count_of_choices, documented_stream, streamed, undocumented
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.predicates import (
+    chunked,
+    count_of_choices,
+    documented_stream,
+    ended,
+    payloads,
+    undocumented,
+)
 from streamgauge.conformance.shapes import OBJECT_OF_CHUNK, reference_problems
 from streamgauge.contract.contract import CHAT, SSE
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk
 
 _SCHEMA = "/responses/200/content/text~1event-stream/schema"
-_CLIENTS = "what clients of the OpenAI API rely on"
-
-
-def _payloads(case: Case) -> list[Chunk]:
-    """The chunks that are JSON objects and no error reports: others have checks of their own."""
-    return [chunk for chunk in case.exchange.stream.chunks if chunk.object and not chunk.is_error]
-
-
-def chunked(case: Case) -> bool:
-    """A stream with at least one payload."""
-    return streamed(case) and bool(_payloads(case))
 
 
 @check(
@@ -36,7 +32,7 @@ def chunked(case: Case) -> bool:
 def schema(case: Case) -> Iterator[Departure]:
     """The document's own schema, `nullable` understood."""
     validator = case.operation.response(200, SSE)
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         for problem in validator.problems(chunk.object):
             yield Departure("the documented shape", str(problem), event=chunk.event)
             return
@@ -47,13 +43,13 @@ def schema(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "Each payload has the shape that clients expect",
     requirement="id, object, created, model and choices, each choice with index and text (or delta).",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=chunked,
     concerns=undocumented,
 )
 def reference_shape(case: Case) -> Iterator[Departure]:
     """Where the document leaves the answer open, clients still need a shape."""
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         for problem in reference_problems(case.operation.family, chunk.object, streamed=True):
             yield Departure("the usual shape", problem, event=chunk.event)
             return
@@ -70,7 +66,7 @@ def reference_shape(case: Case) -> Iterator[Departure]:
 def object_name(case: Case) -> Iterator[Departure]:
     """The schemas allow its absence; strict clients do not."""
     expected = OBJECT_OF_CHUNK[case.operation.family]
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         if chunk.object.get("object") != expected:
             yield Departure(expected, repr(chunk.object.get("object")), event=chunk.event)
             return
@@ -79,7 +75,7 @@ def object_name(case: Case) -> Iterator[Departure]:
 def _stable(name: str, breaks: str) -> Callable[[Case], Iterator[Departure]]:
     def judge(case: Case) -> Iterator[Departure]:
         first: Any = None
-        for number, chunk in enumerate(_payloads(case)):
+        for number, chunk in enumerate(payloads(case)):
             value = chunk.object.get(name)
             if number == 0:
                 first = value
@@ -104,7 +100,7 @@ for _name, _why in (
         Level.SHOULD,
         f"`{_name}` is the same in all chunks of an answer",
         requirement=f"required: {_name}",
-        source=f"{_SCHEMA}/required; {_CLIENTS}",
+        source=f"{_SCHEMA}/required; {CLIENTS}",
         applies=chunked,
     )(_stable(_name, _why))
 
@@ -115,7 +111,7 @@ for _name, _why in (
     "Each choice that was asked for is streamed under its own index",
     requirement="n: how many choices to return; a choice's index is required.",
     source="/requestBody/content/application~1json/schema/properties/n",
-    applies=lambda case: chunked(case) and case.exchange.stream.error is None and bool(case.exchange.stream.done),
+    applies=ended,
 )
 def choice_indexes(case: Case) -> Iterator[Departure]:
     """Two choices under one index become one garbled text."""
@@ -123,7 +119,7 @@ def choice_indexes(case: Case) -> Iterator[Departure]:
     if wanted is None:
         return
     seen: dict[Any, Chunk] = {}
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         for choice in chunk.choices:
             seen.setdefault(choice.get("index"), chunk)
     if set(seen) != set(range(wanted)):
@@ -149,14 +145,14 @@ def _is_chat(operation: Any, contract: Any) -> bool:
     Level.SHOULD,
     "The first delta of each choice has the role assistant",
     requirement="delta.role: the role of the author of this message.",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=chat_chunked,
     concerns=_is_chat,
 )
 def role_first(case: Case) -> Iterator[Departure]:
     """Clients open the message with it."""
     seen: set[Any] = set()
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         for choice in chunk.choices:
             if choice.get("index") in seen:
                 continue
@@ -173,14 +169,14 @@ def role_first(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "Later deltas do not repeat the role",
     requirement="Chunks are deltas: what was said is not said again.",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=chat_chunked,
     concerns=_is_chat,
 )
 def role_once(case: Case) -> Iterator[Departure]:
     """Some clients join the strings of a delta: the role becomes `assistantassistant`."""
     seen: set[Any] = set()
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         for choice in chunk.choices:
             delta = choice.get("delta")
             if choice.get("index") in seen and isinstance(delta, dict) and delta.get("role"):
@@ -194,13 +190,13 @@ def role_once(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "A chunk carries a delta, not the whole message",
     requirement="required: index, delta",
-    source=f"{_SCHEMA}; {_CLIENTS}",
+    source=f"{_SCHEMA}; {CLIENTS}",
     applies=chat_chunked,
     concerns=_is_chat,
 )
 def no_message(case: Case) -> Iterator[Departure]:
     """A growing `message` beside the delta doubles the text in clients that know both."""
-    for chunk in _payloads(case):
+    for chunk in payloads(case):
         if any(choice.get("message") is not None for choice in chunk.choices):
             yield Departure("delta only", "a message", event=chunk.event)
             return

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.predicates import answered, refused, streamed, whole
 from streamgauge.contract.contract import JSON
 from streamgauge.outcomes import Level
@@ -94,7 +94,7 @@ def envelope(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "An error whose body is not documented looks like the others",
     requirement=_ENVELOPE,
-    source="what clients of the OpenAI API rely on",
+    source=CLIENTS,
     applies=lambda case: refused(case) and not _documented_error(case) and case.exchange.request.method != "HEAD",
     concerns=lambda operation, contract: contract.profile.dialect.error_envelope == "openai",
 )

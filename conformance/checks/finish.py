@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.checks.chunk import chunked
-from streamgauge.conformance.checks.response import object_answer
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.predicates import chunked, ended, object_answer
 from streamgauge.conformance.tokens import carries_text
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk
@@ -13,12 +12,6 @@ from streamgauge.wire.exchange import Chunk
 REASONS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 
 _REASON = "finish_reason: anyOf: string, null"
-_CLIENTS = "what clients of the OpenAI API rely on"
-
-
-def _ended(case: Case) -> bool:
-    """A stream that came to its end: one that was cut off or failed is judged elsewhere."""
-    return chunked(case) and case.exchange.stream.error is None and bool(case.exchange.stream.done)
 
 
 def _finishes(case: Case) -> Iterator[tuple[Any, str, Chunk]]:
@@ -34,7 +27,7 @@ def _finishes(case: Case) -> Iterator[tuple[Any, str, Chunk]]:
     "Each streamed choice has exactly one finish reason",
     requirement=_REASON,
     source="/responses/200/content/text~1event-stream/schema (finish_reason of a choice)",
-    applies=_ended,
+    applies=ended,
 )
 def stream_once(case: Case) -> Iterator[Departure]:
     """Without it a client cannot tell a whole answer from a cut one; twice, it ends the message twice."""
@@ -56,7 +49,7 @@ def stream_once(case: Case) -> Iterator[Departure]:
     "A choice says nothing after its finish reason",
     requirement=_REASON,
     source="/responses/200/content/text~1event-stream/schema (finish_reason of a choice)",
-    applies=_ended,
+    applies=ended,
 )
 def nothing_after(case: Case) -> Iterator[Departure]:
     """Clients close the message at the finish reason; later text is lost."""
@@ -75,7 +68,7 @@ def nothing_after(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "A streamed finish reason is one that clients know",
     requirement=f"finish_reason: {', '.join(REASONS)}",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=lambda case: chunked(case) and any(True for _ in _finishes(case)),
 )
 def stream_reason(case: Case) -> Iterator[Departure]:
@@ -96,7 +89,7 @@ def _choices(case: Case) -> list[dict[str, Any]]:
     Level.SHOULD,
     "Each choice of a whole answer has a finish reason that clients know",
     requirement=f"finish_reason: {', '.join(REASONS)}",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=object_answer,
 )
 def whole_reason(case: Case) -> Iterator[Departure]:

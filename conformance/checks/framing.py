@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
 from streamgauge.conformance.predicates import complete, documented_stream, streamed
 from streamgauge.outcomes import Level
@@ -252,7 +252,7 @@ check(
     Level.SHOULD,
     "[DONE] ends the stream, once, though the document does not say so",
     requirement="Clients of the OpenAI API read until `data: [DONE]`.",
-    source="what clients of the OpenAI API rely on",
+    source=CLIENTS,
     applies=streamed,
     concerns=lambda operation, contract: operation.streams and not documented_stream(operation, contract),
 )(_done)

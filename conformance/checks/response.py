@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
 from streamgauge.conformance.predicates import (
     count_of_choices,
     documented,
+    object_answer,
     undocumented,
     valid_request,
     whole,
@@ -17,14 +18,7 @@ from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON
 from streamgauge.outcomes import Level, Outcome
 
 _SCHEMA = "/responses/200/content/application~1json/schema"
-_CLIENTS = "what clients of the OpenAI API rely on"
 _DAY = 86_400.0
-
-
-def object_answer(case: Case) -> bool:
-    """A whole answer that is a JSON object and no error report."""
-    body = case.exchange.json.value
-    return whole(case) and isinstance(body, dict) and body.get("error") is None
 
 
 @check(
@@ -98,7 +92,7 @@ def schema(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "A whole answer has the shape that clients expect",
     requirement="id, object, created, model, choices with index and text (or message), usage with its three counts.",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=object_answer,
     concerns=undocumented,
 )
@@ -129,7 +123,7 @@ def object_name(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "An answer has an id",
     requirement="required: id",
-    source=f"{_SCHEMA}/required; {_CLIENTS}",
+    source=f"{_SCHEMA}/required; {CLIENTS}",
     applies=object_answer,
 )
 def has_id(case: Case) -> Iterator[Departure]:
@@ -160,7 +154,7 @@ def created_integer(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "`created` is the moment of the answer in seconds since 1970",
     requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
-    source=_CLIENTS,
+    source=CLIENTS,
     applies=lambda case: object_answer(case) and isinstance(case.exchange.json.value.get("created"), (int, float)),
 )
 def created_seconds(case: Case) -> Iterator[Departure]:
@@ -176,7 +170,7 @@ def created_seconds(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "An answer names the model that was asked for",
     requirement="required: model",
-    source=f"{_SCHEMA}/properties/model; {_CLIENTS}",
+    source=f"{_SCHEMA}/properties/model; {CLIENTS}",
     applies=lambda case: object_answer(case) and valid_request(case),
 )
 def model(case: Case) -> Iterator[Departure]:

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.checks.chunk import chunked
-from streamgauge.conformance.checks.response import object_answer
-from streamgauge.conformance.predicates import count_of_choices, valid_request
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.predicates import chunked, count_of_choices, ended, object_answer, valid_request
 from streamgauge.conformance.tokens import limit_of
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk, Exchange
@@ -14,7 +12,6 @@ from streamgauge.wire.exchange import Chunk, Exchange
 _USAGE = "UsageInfo: prompt_tokens, total_tokens, completion_tokens"
 _SOURCE = "/responses/200/content/application~1json/schema/properties/usage"
 _OPTIONS = "/requestBody/content/application~1json/schema/properties/stream_options"
-_CLIENTS = "what clients of the OpenAI API rely on"
 
 
 def _usage_chunks(exchange: Exchange) -> list[Chunk]:
@@ -32,9 +29,10 @@ def _usage(exchange: Exchange) -> tuple[dict[str, Any], Chunk | None] | None:
 
 
 def _counts(case: Case, *names: str) -> list[int] | None:
+    """These members of the usage; None unless every one is there as an integer."""
     found = _usage(case.exchange)
-    values = [found[0].get(name) for name in names] if found else []
-    return [v for v in values if isinstance(v, int)] if values and all(type(v) is int for v in values) else None
+    counts = [found[0].get(name) for name in names] if found else [None]
+    return [count for count in counts if type(count) is int] if all(type(count) is int for count in counts) else None
 
 
 def _answer(case: Case) -> bool:
@@ -127,17 +125,13 @@ def _asks_usage(case: Case) -> bool:
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _ended(case: Case) -> bool:
-    return chunked(case) and case.exchange.stream.error is None and bool(case.exchange.stream.done)
-
-
 @check(
     "usage.stream-requested",
     Level.MUST,
     "A stream carries usage when it was asked for",
     requirement="stream_options.include_usage: boolean",
     source=f"{_OPTIONS}/include_usage",
-    applies=lambda case: _ended(case) and _asks_usage(case),
+    applies=lambda case: ended(case) and _asks_usage(case),
 )
 def stream_requested(case: Case) -> Iterator[Departure]:
     """Accepted and not honoured: the caller cannot account for the stream."""
@@ -150,8 +144,8 @@ def stream_requested(case: Case) -> Iterator[Departure]:
     Level.SHOULD,
     "The usage comes last, in a chunk without choices",
     requirement="An additional chunk is streamed before [DONE]; its choices are an empty array.",
-    source=_CLIENTS,
-    applies=lambda case: _ended(case) and _asks_usage(case) and bool(_usage_chunks(case.exchange)),
+    source=CLIENTS,
+    applies=lambda case: ended(case) and _asks_usage(case) and bool(_usage_chunks(case.exchange)),
 )
 def stream_own_chunk(case: Case) -> Iterator[Departure]:
     """Clients look for the chunk whose `choices` is empty."""
@@ -166,7 +160,7 @@ def stream_own_chunk(case: Case) -> Iterator[Departure]:
     "A stream carries no usage when none was asked for",
     requirement="include_usage: default: false",
     source=f"{_OPTIONS}/include_usage",
-    applies=lambda case: _ended(case) and case.exchange.sent.get("stream_options") is None,
+    applies=lambda case: ended(case) and case.exchange.sent.get("stream_options") is None,
 )
 def stream_unrequested(case: Case) -> Iterator[Departure]:
     """A chunk without choices surprises clients that did not ask for it."""

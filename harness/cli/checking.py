@@ -57,10 +57,9 @@ def check_into(
     Raises:
         CannotTellError: the suite itself broke.
     """
-    from streamgauge.conformance.plan import BUDGET_TOKENS, Plan
+    from streamgauge.conformance.plan import Plan
     from streamgauge.conformance.runner import judge_all, throwaway_hypothesis
     from streamgauge.conformance.session import Settings, record_into
-    from streamgauge.errors import CannotTellError
     from streamgauge.wire.exchange import Exchange
     from streamgauge.wire.recorder import Limits
 
@@ -69,7 +68,7 @@ def check_into(
         directory=writer.path,
         sections=part.sections,
         select=part.select,
-        budget_tokens=part.budget_tokens or BUDGET_TOKENS,
+        budget_tokens=part.budget_tokens,
         limits=Limits(concurrency=part.concurrency or Limits().concurrency),
         baseline=part.baseline,
     )
@@ -89,9 +88,7 @@ def check_into(
         settings.on_plan, settings.on_exchange = on_plan, on_exchange
         record_into(settings, writer, meta)
         progress.update(judging, visible=True)
-        code = judge_all(settings, on_item=lambda: progress.advance(judging))
-    if code not in (0, 1):
-        raise CannotTellError(f"the suite broke (pytest's exit code {int(code)})", where=str(writer.path))
+        judge_all(settings, on_item=lambda: progress.advance(judging))
     return settings.interrupted
 
 

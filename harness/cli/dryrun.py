@@ -13,12 +13,12 @@ __all__ = ["print_plan"]
 
 def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None:
     """Print every probe with its worst case of tokens; generated ones as one line for each kind."""
-    from streamgauge.conformance.plan import BUDGET_TOKENS, plan
+    from streamgauge.conformance.plan import plan
     from streamgauge.conformance.runner import throwaway_hypothesis
 
     named = [dataclasses.replace(target, model=target.model or "<model>") for target in targets]
     with throwaway_hypothesis():
-        planned = plan(named, select=part.select, budget_tokens=part.budget_tokens or BUDGET_TOKENS)
+        planned = plan(named, select=part.select, budget_tokens=part.budget_tokens)
     rows: dict[tuple[str, str, str], list[int]] = {}
     for item in planned.planned:
         probe = item.probe.id.rsplit("-", 1)[0] + "-*" if item.probe.id.startswith("generated.") else item.probe.id

@@ -1,6 +1,5 @@
 """The way of `check`, `load` and `run` from a preflight to the last line: bundle, parts, gate, report, exit code."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from rich.console import Console
 from streamgauge.bundle.layout import GATE
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import write_whole
-from streamgauge.gate import decide
+from streamgauge.gate import Gate, decide
 from streamgauge.outcomes import ExitCode
 from streamgauge.target import Target
 
@@ -21,9 +20,6 @@ __all__ = ["console_for", "perform"]
 
 WIDTH_IN_FILES = 160
 """Columns of a table that goes into a file or a CI log."""
-
-SEED = 0
-"""Seed of a run whose user gives none."""
 
 
 def console_for(*, quiet: bool) -> Console:
@@ -58,7 +54,7 @@ def perform(
     for target in targets:
         for operation in target.contract.operations:
             console.print(f"{target.name}: {operation.name} at {target.url(operation)}", markup=False)
-    writer, meta = open_bundle(command, targets, output=output, seed=load.seed if load else SEED, notes=notes)
+    writer, meta = open_bundle(command, targets, output=output, seed=load.seed if load else 0, notes=notes)
     interrupted = False
     load_verdict: tuple[ExitCode, str] | None = None
     if check is not None:
@@ -81,19 +77,19 @@ def perform(
             f"\nwrote {count} known findings to {check.write_baseline}: say in each why it is accepted",
             markup=False,
         )
-    _print_verdict(writer.path, gate.exit_code, gate.reasons, json.loads((writer.path / GATE).read_bytes())["verdict"])
+    _print_verdict(writer.path, gate)
     return gate.exit_code
 
 
-def _print_verdict(directory: Path, code: ExitCode, reasons: list[str], verdict: str) -> None:
+def _print_verdict(directory: Path, gate: Gate) -> None:
     from streamgauge.reports.write import write_all
 
     written = write_all(directory)
     loud = console_for(quiet=False)
-    style = {ExitCode.PASS: "bold green", ExitCode.GATE_FAILED: "bold red"}.get(code, "bold yellow")
-    loud.print(f"\nverdict: {verdict.upper()} (exit {int(code)})", style=style)
-    for reason in reasons[:10]:
+    style = {ExitCode.PASS: "bold green", ExitCode.GATE_FAILED: "bold red"}.get(gate.exit_code, "bold yellow")
+    loud.print(f"\nverdict: {gate.verdict.upper()} (exit {int(gate.exit_code)})", style=style)
+    for reason in gate.reasons[:10]:
         loud.print(f"  {reason}", markup=False)
-    if len(reasons) > 10:
-        loud.print(f"  and {len(reasons) - 10} more: see the report")
+    if len(gate.reasons) > 10:
+        loud.print(f"  and {len(gate.reasons) - 10} more: see the report")
     loud.print(f"report:  {next(path for path in written if path.suffix == '.html')}", markup=False, soft_wrap=True)

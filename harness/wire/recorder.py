@@ -228,9 +228,8 @@ class Recorder:
             self._on_exchange(exchange)
             if not exchange.rate_limited:
                 return exchange
-            wait = retry_after_s(exchange.response.header("retry-after"), datetime.now(UTC)) or float(
-                2 ** (attempt - 1)
-            )
+            asked = retry_after_s(exchange.response.header("retry-after"), datetime.now(UTC))
+            wait = 2.0 ** (attempt - 1) if asked is None else asked
             self._not_before = max(self._not_before, time.monotonic() + min(wait, self._limits.rate_limit_wait))
         return exchange
 
