@@ -64,6 +64,8 @@ def judge_all(settings: Settings, on_item: Callable[[], None] = lambda: None) ->
     """
     Judge what the bundle holds; findings and gate are written into it, where the verdict is.
 
+    A Ctrl-C ends the judging and is noted in the settings.
+
     Args:
         settings: of a run whose exchanges are recorded.
         on_item: called after each test.
@@ -84,6 +86,9 @@ def judge_all(settings: Settings, on_item: Callable[[], None] = lambda: None) ->
             "-pstreamgauge.conformance.plugin",
         ]
         code = pytest.main(arguments, plugins=[_Injector(settings, on_item)])
+    if code == pytest.ExitCode.INTERRUPTED:
+        settings.interrupted = True
+        return
     found, wanted = len(Bundle(settings.directory).findings), len(settings.items())
     if found != wanted:
         what = f"the suite broke: {found} of {wanted} findings, pytest's exit code {int(code)}"

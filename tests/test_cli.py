@@ -289,6 +289,28 @@ def test_interrupt_keeps_what_was_recorded(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
 
 
+def test_broken_suite_is_no_verdict(reference: str, tmp_path: Path) -> None:
+    """Where judging itself breaks, checks come to no finding: that is exit 3 and said so, never a pass."""
+    program = (
+        "from streamgauge.cli import main\n"
+        "from streamgauge.conformance.session import Settings\n"
+        "def broken(self, item):\n    raise ZeroDivisionError('ours')\n"
+        "Settings.judge = broken\n"
+        f"main(['check', '--base-url', {reference!r}, '--spec', 'seekr-chat', '--select', 'form'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment(STREAMGAUGE_API_KEY=DEFAULT_KEY),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.returncode == 3
+    assert "the suite broke: 0 of" in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["checks", "probes", "metrics", "outcomes", "profiles", "specs", "runs"])
 def test_everything_can_be_listed(kind: str, tmp_path: Path) -> None:
     """Each kind is listed for people and as JSON."""

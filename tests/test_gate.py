@@ -1,5 +1,6 @@
 """The rule that turns findings into an exit code."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from streamgauge import catalog
+from streamgauge.baseline import Baseline, Entry
 from streamgauge.gate import decide
 from streamgauge.outcomes import SEVERITY, ExitCode, Level, Outcome, exit_code_of, most_severe
 
@@ -78,6 +80,18 @@ def test_precedence(
     given_load = None if load is None else (load, "the load said so")
     gate = decide([finding(outcome) for outcome in findings], load=given_load, interrupted=interrupted)
     assert (gate.exit_code, gate.line()["verdict"]) == (code, verdict)
+
+
+def test_baseline_excuses_what_it_names_and_nothing_else() -> None:
+    """A finding that the baseline does not name fails the gate, beside one that it does."""
+    known = Baseline("known.yaml", (Entry("a.b", "known", date.max),), date.min)
+
+    assert decide([finding("fail")], baseline=known).exit_code is PASS
+    gate = decide([finding("fail"), finding("fail", check="c.d")], baseline=known)
+    assert gate.exit_code is FAILED
+    assert gate.reasons == ["fail: c.d (t, o)"]
+    assert gate.baseline is not None
+    assert gate.baseline["known"] == 1
 
 
 def test_reasons_are_listed_gravest_first() -> None:

@@ -36,12 +36,13 @@ def prompt_of(body: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("stream", [True, False])
 def test_bodies_are_what_the_document_allows(name: str, stream: bool) -> None:
-    """Each body is valid, asks for usage where the document knows how, and leaves the sampling to the server."""
+    """Each body is valid, asks for usage and full length where the document knows how, and leaves the sampling alone."""
     operation = OPERATIONS[name]
     body = json.loads(workload(operation, stream=stream).request("0-1-2").body)
     assert operation.request.problems(body) == []
     assert body.get("stream", False) is stream
     assert ("stream_options" in body) is (stream and "stream_options" in operation.properties)
+    assert body.get("ignore_eos") is (True if "ignore_eos" in operation.properties else None)
     assert body["max_tokens"] == 32
     assert "temperature" not in body
 
