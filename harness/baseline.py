@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from streamgauge import catalog
 from streamgauge.errors import ConfigError
-from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
+from streamgauge.outcomes import Level, Outcome, fails_gate
 from streamgauge.text import one_line
 from streamgauge.yamlfile import load_yaml
 
@@ -77,7 +77,7 @@ class Baseline:
 
 def gates(finding: Mapping[str, Any]) -> bool:
     """Whether a finding, unknown, fails the gate."""
-    return exit_code_of(Outcome(finding["outcome"]), Level(finding["level"])) is ExitCode.GATE_FAILED
+    return fails_gate(Outcome(finding["outcome"]), Level(finding["level"]))
 
 
 def load_baseline(path: Path, today: date) -> Baseline:

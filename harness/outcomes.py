@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Iterable
 
-__all__ = ["OUTCOME_MEANING", "ExitCode", "Level", "Outcome", "exit_code_of", "most_severe"]
+__all__ = ["OUTCOME_MEANING", "ExitCode", "Level", "Outcome", "exit_code_of", "fails_gate", "most_severe"]
 
 
 class Level(enum.StrEnum):
@@ -69,6 +69,11 @@ _EXIT: dict[tuple[Outcome, Level], ExitCode] = {
 def exit_code_of(outcome: Outcome, level: Level) -> ExitCode:
     """What one finding alone would make the gate return."""
     return _EXIT.get((outcome, level), ExitCode.PASS)
+
+
+def fails_gate(outcome: Outcome, level: Level) -> bool:
+    """Whether one finding alone, unless it is known, fails the gate."""
+    return exit_code_of(outcome, level) is ExitCode.GATE_FAILED
 
 
 def most_severe(outcomes: Iterable[Outcome]) -> Outcome:

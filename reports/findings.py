@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.bundle.reader import Bundle
-from streamgauge.outcomes import Level, Outcome
+from streamgauge.outcomes import Level, Outcome, fails_gate
 from streamgauge.reports.curl import curl_line
 from streamgauge.reports.excerpt import Excerpt, excerpt_of
 from streamgauge.wire.exchange import Ending, Exchange
@@ -98,7 +98,7 @@ class Finding:
     @property
     def breaks_must(self) -> bool:
         """Whether it fails the gate unless the baseline knows it."""
-        return self.level is Level.MUST and self.outcome in (Outcome.FAIL, Outcome.IGNORED)
+        return fails_gate(self.outcome, self.level)
 
 
 def findings_of(bundle: Bundle) -> list[Finding]:

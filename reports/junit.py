@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from streamgauge.outcomes import Level, Outcome
+from streamgauge.outcomes import Outcome
 from streamgauge.reports.findings import Example, Finding
 from streamgauge.reports.model import Report
 
@@ -13,12 +13,11 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 _ELEMENT: dict[Outcome, str] = {
     Outcome.ERROR: "error",
-    Outcome.FAIL: "failure",
     Outcome.INCONCLUSIVE: "skipped",
     Outcome.NOT_APPLICABLE: "skipped",
     Outcome.NOT_RUN: "skipped",
 }
-"""What stands in the test case; nothing for the others, whose evidence goes to system-out."""
+"""What stands in the test case where the gate does not fail; nothing for the others, whose evidence goes to system-out."""
 
 _COUNTERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
@@ -66,9 +65,7 @@ def _case(finding: Finding) -> ET.Element:
 def _kind(finding: Finding) -> str | None:
     if finding.known:
         return "skipped"
-    if finding.outcome is Outcome.IGNORED and finding.level is Level.MUST:
-        return "failure"
-    return _ELEMENT.get(finding.outcome)
+    return "failure" if finding.breaks_must else _ELEMENT.get(finding.outcome)
 
 
 def _message(finding: Finding) -> str:

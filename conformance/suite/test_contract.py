@@ -7,7 +7,7 @@ import pytest
 from streamgauge.conformance.judge import Finding
 from streamgauge.conformance.session import Item
 from streamgauge.conformance.verdict import DepartureWarning, describe
-from streamgauge.outcomes import ExitCode, Outcome, exit_code_of
+from streamgauge.outcomes import Outcome, fails_gate
 
 
 def test_contract(streamgauge_item: Item, streamgauge_finding: Finding, streamgauge_known: str) -> None:
@@ -15,8 +15,7 @@ def test_contract(streamgauge_item: Item, streamgauge_finding: Finding, streamga
     finding = streamgauge_finding
     if streamgauge_known:
         pytest.xfail(streamgauge_known)
-    gates = exit_code_of(finding.outcome, finding.level) is ExitCode.GATE_FAILED
-    if gates or finding.outcome is Outcome.ERROR:
+    if fails_gate(finding.outcome, finding.level) or finding.outcome is Outcome.ERROR:
         pytest.fail(describe(streamgauge_item.check, finding), pytrace=False)
     if finding.outcome in (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE, Outcome.INCONCLUSIVE):
         pytest.skip(f"{finding.outcome}: {finding.reason}")
