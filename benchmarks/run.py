@@ -8,8 +8,11 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import httpx
+from httpx_sse import EventSource
+from httpx_sse._decoders import SSEDecoder
 from jsonschema import Draft202012Validator
 
 from streamgauge.contract.contract import SSE, load_contracts
@@ -29,67 +32,89 @@ CHUNK = {
 }
 
 
-def best(work: Callable[[], object]) -> float:
-    """Seconds of the fastest of several runs: the one that was disturbed least."""
-    times = []
+def best(*works: Callable[[], object]) -> list[float]:
+    """Seconds of each one's fastest run of several: the one that was disturbed least. They take turns."""
+    times: list[list[float]] = [[] for _ in works]
     for _ in range(REPEATS):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for work, taken in zip(works, times, strict=True):
+            start = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - start)
+    return [min(taken) for taken in times]
+
+
+class Reads(httpx.SyncByteStream):
+    """A body in the given pieces."""
+
+    def __init__(self, reads: list[bytes]) -> None:
+        self._reads = reads
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._reads)
 
 
 def sse() -> None:
-    """The strict reader against a bare split on blank lines."""
+    """The strict reader against httpx-sse: from reads to payloads, and its decoder alone on lines that are ready."""
     body = f"data: {json.dumps(CHUNK)}\n\n".encode() * EVENTS
     reads = [body[start : start + READ] for start in range(0, len(body), READ)]
+    lines = body.decode().split("\n")[:-1]
 
-    def strict() -> None:
+    def strict() -> int:
         reader = SseReader()
-        for read in reads:
-            reader.feed(read)
+        return sum(len(event.data) for read in reads for event in reader.feed(read))
 
-    def bare() -> None:
-        rest = b""
-        for read in reads:
-            *events, rest = (rest + read).split(b"\n\n")
-            for event in events:
-                event.removeprefix(b"data: ").decode()
+    def whole_way() -> int:
+        response = httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Reads(reads))
+        return sum(len(event.data) for event in EventSource(response).iter_sse())
 
-    ours, theirs = best(strict), best(bare)
+    def decoder_alone() -> int:
+        decoder = SSEDecoder()
+        return sum(len(event.data) for line in lines if (event := decoder.decode(line)) is not None)
+
+    assert strict() == whole_way() == decoder_alone()
+    ours, theirs, bare = best(strict, whole_way, decoder_alone)
     print(
-        f"sse     strict reader {EVENTS / ours:,.0f} events/s, bare split {EVENTS / theirs:,.0f}: 1 to {ours / theirs:.1f}"
+        f"sse     strict reader {EVENTS / ours:,.0f} events/s; httpx-sse from reads {EVENTS / theirs:,.0f}, "
+        f"its decoder alone {EVENTS / bare:,.0f}: {theirs / ours:.2f} and {bare / ours:.2f} times as fast"
     )
 
 
 def strict_json() -> None:
     """The strict JSON reader against the standard library's own."""
     text = json.dumps(CHUNK)
-    ours = best(lambda: [read_json(text) for _ in range(EVENTS)])
-    theirs = best(lambda: [json.loads(text) for _ in range(EVENTS)])
+    told = text.replace("1795000000", "1795000000.0")
+    ours, thorough, theirs = best(
+        lambda: [read_json(text) for _ in range(EVENTS)],
+        lambda: [read_json(told) for _ in range(EVENTS)],
+        lambda: [json.loads(text) for _ in range(EVENTS)],
+    )
+    per_chunk = 1e6 / EVENTS
     print(
-        f"json    strict {ours / EVENTS * 1e6:.1f} us, json.loads {theirs / EVENTS * 1e6:.1f} us: {ours / theirs:.1f} times"
+        f"json    strict {ours * per_chunk:.1f} us, {thorough * per_chunk:.1f} us with something to report, "
+        f"json.loads {theirs * per_chunk:.1f} us: {ours / theirs:.1f} and {thorough / theirs:.1f} times as long"
     )
 
 
 def gate() -> None:
-    """The compiled schema gate against jsonschema on a chunk of a chat stream."""
+    """The compiled schema gate, reading apart, against jsonschema on a chunk of a chat stream."""
     operation = load_contracts(["seekr-chat"])[0].operations[0]
     validator = operation.response(200, SSE)
     few = EVENTS // 100
-    schema = operation.document.normal["components"]["schemas"]["ChatCompletionStreamResponse"]
-    slow = Draft202012Validator({**schema, "components": operation.document.components})
-    ours = best(lambda: [validator.accepts(CHUNK) for _ in range(EVENTS)]) / EVENTS
-    theirs = best(lambda: [slow.is_valid(CHUNK) for _ in range(few)]) / few
-    print(f"schema  gate {ours * 1e6:.1f} us, jsonschema {theirs * 1e6:.0f} us: {theirs / ours:.0f} times faster")
+    schema = operation.components["schemas"]["ChatCompletionStreamResponse"]
+    slow = Draft202012Validator({**schema, "components": operation.components})
+    ours, theirs = best(
+        lambda: [validator.accepts(CHUNK) for _ in range(EVENTS)], lambda: [slow.is_valid(CHUNK) for _ in range(few)]
+    )
+    ours, theirs = ours / EVENTS, theirs / few
+    print(f"schema  gate {ours * 1e6:.1f} us, jsonschema {theirs * 1e6:.0f} us: {theirs / ours:.0f} times as fast")
 
 
 def start() -> None:
     """`streamgauge --help` against an empty Python."""
-    ours = best(
-        lambda: subprocess.run([sys.executable, "-m", "streamgauge", "--help"], capture_output=True, check=True)
+    ours, theirs = best(
+        lambda: subprocess.run([sys.executable, "-m", "streamgauge", "--help"], capture_output=True, check=True),
+        lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
     )
-    theirs = best(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     print(f"start   --help {ours * 1e3:.0f} ms, empty Python {theirs * 1e3:.0f} ms: {ours / theirs:.1f} times")
 
 

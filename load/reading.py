@@ -105,6 +105,8 @@ class _Stream:
         defects = self.facts.defects
         if not complete:
             return
+        if self._sse.excess is not None:
+            defects.setdefault(Outcome.CLIENT_OVERLOAD, str(self._sse.excess))
         if any(line.content for line in self._sse.unfinished):
             defects.setdefault(Outcome.MALFORMED_SSE, "the last event has no blank line behind it")
         if not (self._open or self._finished):
@@ -123,7 +125,10 @@ class _Stream:
         if event.data == DONE:
             facts.done = time if facts.done is None else facts.done
             return
-        if "\ufffd" in event.data and not all(_is_utf8(line.content) for line in event.lines):
+        if event.excess is not None:
+            facts.defects.setdefault(Outcome.CLIENT_OVERLOAD, f"event {event.number}: {event.excess}")
+            return
+        if event.not_utf8 is not None:
             facts.defects.setdefault(Outcome.MALFORMED_SSE, f"event {event.number} is not UTF-8")
         payload = _json(event.data, f"event {event.number}", facts)
         if payload is None:
@@ -249,11 +254,3 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from load_endpoint import DONE, chunk, data, json_answer, stream, whole
 
-from streamgauge.contract.contract import Operation, load_contracts
+from streamgauge.contract.contract import SSE, Operation, load_contracts
 from streamgauge.load.judge import End, judge
 from streamgauge.load.reading import Facts, reading_for
 from streamgauge.load.response import ResponseReader
 from streamgauge.metrics.record import Outcome
+from streamgauge.wire.sse import MOST_LINES
 
 (CHAT,) = load_contracts(["seekr-chat"])[0].operations
 (TEXT,) = load_contracts(["deepinfra-completions"])[0].operations
@@ -202,3 +203,16 @@ def test_completions_have_text() -> None:
     assert (outcome, detail) == (Outcome.OK, "")
     assert len(facts.token_times) == 1
     assert facts.token_times[0] == facts.first_visible
+
+
+def test_what_our_limits_cut_is_our_own_failure() -> None:
+    """An event of more lines than the reader keeps is no fault of the server's: `client_overload` names the limit."""
+    wire = stream(ROLE, b":\n" * (MOST_LINES + 1) + WORD, FINISH, DONE)
+    reader, reading = ResponseReader(), reading_for(CHAT, stream=True, status=200, media_type=SSE)
+    reading.feed(reader.feed(wire), 0)
+    reading.close(complete=True)
+
+    outcome, detail = judge(End.COMPLETE, "", status=200, reason="OK", headers={}, facts=reading.facts)
+
+    assert outcome is Outcome.CLIENT_OVERLOAD
+    assert "MOST_LINES" in detail
