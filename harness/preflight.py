@@ -22,12 +22,25 @@ __all__ = ["preflight"]
 _REACH: dict[Ending, str] = {
     Ending.REFUSED: "Nothing listens there: is the server up, and is the port right?",
     Ending.DNS: "The host name is not known: is it spelled right?",
-    Ending.TLS: "TLS failed: give the CA's certificate by --ca-file (or, knowing the risk, --insecure); is https right here?",
+    Ending.PROXY: "The proxy (--proxy-from-env) opened no way there: does it allow it, and is its password right?",
+    Ending.TOO_LARGE: "The answer never ends, or its header does not: is this an endpoint of the API?",
     Ending.TIMEOUT_CONNECT: "No connection came about: is a firewall in between?",
     Ending.TIMEOUT_IDLE: "The connection stands, but nothing answers: is the model still loading?",
     Ending.TIMEOUT_TOTAL: "The answer never ended.",
     Ending.MALFORMED_HTTP: "What answers does not speak HTTP/1.1: is the port right?",
 }
+
+
+_TLS: dict[str, str] = {
+    "certificate required": "TLS failed: the server wants a client certificate: --client-cert.",
+    "alert": "TLS failed: the server turned us away; does it want a client certificate (--client-cert), or another one?",
+    "mismatch": "TLS failed: the certificate is for another host: is the base URL spelled as in the certificate?",
+    "expired": "TLS failed: the certificate has expired, or is this machine's clock wrong? (knowing the risk: --insecure)",
+    "verify failed": "TLS failed: nobody vouches for the certificate; --ca-file says whom to trust (at your risk: --insecure).",
+}
+"""What OpenSSL says, in lower case → what to do about it."""
+
+_TLS_OTHERWISE = "TLS failed: is https right here?"
 
 
 def preflight(targets: Sequence[Target], limits: Limits | None = None) -> tuple[list[Target], list[str]]:
@@ -48,8 +61,11 @@ def preflight(targets: Sequence[Target], limits: Limits | None = None) -> tuple[
 async def _preflight(targets: Sequence[Target], limits: Limits) -> tuple[list[Target], list[str]]:
     ready, notes = [], []
     for named in targets:
+        notes += [f"{named.name}: {note}" for note in named.contract.notes]
         if named.insecure:
             notes.append(f"{named.name}: TLS certificates are NOT verified (--insecure)")
+        if named.proxy is not None:
+            notes.append(f"{named.name}: requests go through the PROXY {named.proxy.url} (--proxy-from-env)")
         async with Recorder(named, limits=limits, process="preflight") as recorder:
             target = named
             if not named.model:
@@ -81,7 +97,7 @@ async def _models(target: Target, recorder: Recorder, *, needed: bool) -> list[s
     for url in target.models_urls:
         exchange = await recorder.send(Outgoing(url, b"", target.credential, method="GET", probe="models"))
         if needed:
-            _require_reachable(url, exchange)
+            _require_reachable(target, url, exchange)
         if needed and exchange.status == 401:
             raise ConfigError(_said(exchange), where=url, hint=_key_hint(target))
         listed = exchange.json.value if exchange.status == 200 else None
@@ -120,9 +136,22 @@ def _key_hint(target: Target) -> str:
     return f"{key} The profile {target.contract.profile.name} sends it as {form}."
 
 
-def _require_reachable(url: str, exchange: Exchange) -> None:
-    if exchange.status == 0:
+def _reach_hint(target: Target, exchange: Exchange) -> str:
+    """Why the target may not have answered, by how the exchange ended."""
+    if exchange.ending is Ending.TLS:
+        hint = next((hint for word, hint in _TLS.items() if word in exchange.detail.lower()), _TLS_OTHERWISE)
+    else:
         hint = _REACH.get(exchange.ending, "The connection was closed without an answer: is a proxy in between?")
+    if exchange.ending in (Ending.CLOSED, Ending.RESET) and exchange.request.url.startswith("https:"):
+        hint += " Or does it want a client certificate (--client-cert)?" if target.client_cert is None else ""
+    if target.proxy is not None and exchange.ending is not Ending.PROXY:
+        hint += f" Requests go through the proxy {target.proxy.url}."
+    return hint
+
+
+def _require_reachable(target: Target, url: str, exchange: Exchange) -> None:
+    if exchange.status == 0:
+        hint = _reach_hint(target, exchange)
         raise UnreachableError(f"no answer ({exchange.ending}: {one_line(exchange.detail, 200)})", where=url, hint=hint)
 
 
@@ -134,7 +163,7 @@ def _diagnose(target: Target, operation: Operation, exchange: Exchange, models: 
     answer there is nothing to judge.
     """
     url = target.url(operation)
-    _require_reachable(url, exchange)
+    _require_reachable(target, url, exchange)
     status, what = exchange.status, _said(exchange)
     served = f" The endpoint serves: {_listed(models)}." if models else ""
     if status in (401, 403) and not (status == 403 and models):

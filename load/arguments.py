@@ -42,6 +42,8 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "--sg-requests": {"type": int, "default": None, "help": "Stop after so many requests in all."},
     "--sg-output": {"help": "Directory of the records. Default: runs/<time>-locust."},
     "--sg-ca-file": {"default": "", "help": "Certificates to trust instead of the system's (PEM)."},
+    "--sg-client-cert": {"default": "", "help": "Certificate to show, and its key unless --sg-client-key (PEM)."},
+    "--sg-client-key": {"default": "", "help": "Key of that certificate, without a passphrase (PEM)."},
     "--sg-insecure": {"action": "store_true", "help": "Leave TLS certificates unverified."},
     "--sg-header": {
         "action": "append",
@@ -91,6 +93,8 @@ def plan_from(options: Namespace, host: str | None, environment: Mapping[str, st
         paths={operation.name: options.sg_path} if options.sg_path else {},
         ca_file=options.sg_ca_file or None,
         insecure=options.sg_insecure,
+        client_cert=options.sg_client_cert or None,
+        client_key=options.sg_client_key or None,
     )
     target.url(operation)  # refuses a base that is no http(s) URL
     return LoadPlan(

@@ -86,7 +86,14 @@ def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
         "--sg-seed": plan.seed,
         "--sg-requests": plan.requests,
         "--sg-output": directory.resolve(),
-        "--sg-ca-file": target.ca_file and Path(target.ca_file).resolve(),
+        **{
+            name: path and Path(path).resolve()
+            for name, path in (
+                ("--sg-ca-file", target.ca_file),
+                ("--sg-client-cert", target.client_cert),
+                ("--sg-client-key", target.client_key),
+            )
+        },
     }
     switches = {"--sg-no-stream": not plan.streams, "--sg-insecure": target.insecure}
     return [

@@ -85,11 +85,16 @@ def plan_for(targets: Sequence[Target], operation: str | None = None, **settings
         settings: the plan's other attributes.
 
     Raises:
-        UsageError: no target has an operation of that name.
+        UsageError: no target has an operation of that name, or its target is behind a proxy, which load does not speak to.
     """
     known = {found.name: (target, found) for target in reversed(targets) for found in target.contract.operations}
     name = operation or targets[0].contract.operations[0].name
     if name not in known:
         raise UsageError(f"no operation is called {name}", hint=f"There are: {', '.join(sorted(known))}.")
     target, found = known[name]
+    if target.proxy is not None:
+        raise UsageError(
+            f"load goes through no proxy, but {target.proxy.url} applies to {target.name}",
+            hint="A proxy's own latency would be measured. Leave --proxy-from-env out, or name the host in NO_PROXY.",
+        )
     return LoadPlan(target, found, **settings)

@@ -1,5 +1,6 @@
 """One request before all others, and what it says when it fails."""
 
+import dataclasses
 import functools
 import json
 import socket
@@ -103,6 +104,14 @@ def test_every_target_is_asked() -> None:
         assert (len(ready), len(server.requests)) == (2, 2)
     assert len(notes) == 1
     assert "NOT verified" in notes[0]
+
+
+def test_notes_of_the_contract_are_passed_on() -> None:
+    """How a document was read is said where everything else is that the user should know."""
+    with scripted(choose=endpoint(answer(200))) as server:
+        named = target(server.url)
+        noted = dataclasses.replace(named, contract=dataclasses.replace(named.contract, notes=("own: read so",)))
+        assert preflight([noted], QUICK)[1] == [f"{named.name}: own: read so"]
 
 
 def test_several_models() -> None:

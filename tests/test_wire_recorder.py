@@ -23,7 +23,7 @@ import streamgauge
 from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.errors import ConfigError
 from streamgauge.target import WRONG_KEY, Target
-from streamgauge.wire import recorder as recorder_module
+from streamgauge.wire import tee
 from streamgauge.wire.exchange import Credential, Ending, Exchange
 from streamgauge.wire.recorder import Limits, Outgoing, Recorder
 
@@ -124,13 +124,13 @@ def test_endings(script: Answer, ending: Ending, status: int, body: bytes, monke
 
 def note_reads(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """Tell the server of each read that the recorder notes."""
-    real = recorder_module.Read
+    real = tee.Read
 
     def noted(time: float, size: int) -> Any:
         server.noted.release()
         return real(time, size)
 
-    monkeypatch.setattr(recorder_module, "Read", noted)
+    monkeypatch.setattr(tee, "Read", noted)
 
 
 def test_refused() -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import answered, names_stream, whole
-from streamgauge.contract.contract import JSON, SSE
-from streamgauge.outcomes import Level
+from streamgauge.conformance.predicates import answered, names_stream, outgrown, streamed, whole
+from streamgauge.contract.contract import SSE
+from streamgauge.outcomes import Level, Outcome
+from streamgauge.wire.exchange import Evidence
 
 
 @check(
@@ -15,11 +16,16 @@ from streamgauge.outcomes import Level
     requirement="A server responds to a client's request by sending one or more response messages.",
     source="RFC 9110, section 3.4",
     applies=lambda case: True,
+    needs=(Evidence.ENDING,),
 )
 def answered_at_all(case: Case) -> Iterator[Departure]:
     """A reset, a silent close or a silence is no answer."""
     if not case.exchange.status:
-        yield Departure("a status line", f"{case.exchange.ending}: {case.exchange.detail or 'nothing arrived'}")
+        yield Departure(
+            "a status line",
+            f"{case.exchange.ending}: {case.exchange.detail or 'nothing arrived'}",
+            outcome=Outcome.INCONCLUSIVE if outgrown(case) else None,
+        )
 
 
 @check(
@@ -32,6 +38,7 @@ def answered_at_all(case: Case) -> Iterator[Departure]:
     ),
     source="RFC 9112, section 2.1",
     applies=lambda case: bool(case.exchange.wire),
+    needs=(Evidence.FRAMING,),
 )
 def valid_http(case: Case) -> Iterator[Departure]:
     """What an HTTP parser refuses, every client refuses."""
@@ -50,18 +57,106 @@ def valid_http(case: Case) -> Iterator[Departure]:
     ),
     source="RFC 9112, section 8",
     applies=answered,
+    needs=(Evidence.ENDING,),
 )
 def complete_message(case: Case) -> Iterator[Departure]:
     """Fewer bytes than Content-Length, a missing last chunk, or a stream that just stops."""
     response = case.exchange.response
-    if not response.complete and not response.protocol_error:
-        size = len(response.body)
+    if response.complete or response.protocol_error:
+        return
+    size = len(response.body)
+    if response.announced is not None:
+        expected = f"{response.announced} bytes of body, as Content-Length announces"
+    elif response.chunks or response.header("transfer-encoding") is not None:
+        expected = "the zero-sized last chunk"
+    else:
+        expected = "an orderly end of the connection"
+    stopped = f"; {case.exchange.detail}" if outgrown(case) else ""
+    yield Departure(
+        expected,
+        f"{case.exchange.ending} after {size} bytes of body{stopped}",
+        span=(max(size - 1, 0), size),
+        outcome=Outcome.INCONCLUSIVE if outgrown(case) else None,
+    )
+
+
+def _holds_content(case: Case) -> bool:
+    """Whether an answer to this request, with this status, has a body at all."""
+    return case.exchange.request.method != "HEAD" and case.exchange.status not in (204, 304)
+
+
+def _surplus(case: Case) -> bytes:
+    """What follows the message; empty lines may be discarded (RFC 9112, section 9.2)."""
+    return case.exchange.response.surplus.strip(b"\r\n")
+
+
+@check(
+    "http.surplus",
+    Level.MUST,
+    "Nothing follows the answer",
+    requirement=(
+        "More than one response message per request only occurs when one or more informational responses precede a final "
+        "response to the same request. If a client receives data on a connection that doesn't have outstanding requests, the "
+        "client MUST NOT consider that data to be a valid response."
+    ),
+    source="RFC 9112, section 9.2; section 6.3 for a Content-Length that is too small",
+    applies=lambda case: answered(case) and case.exchange.response.complete and _holds_content(case),
+    absent="no answer that was complete",
+    needs=(Evidence.FRAMING,),
+)
+def surplus(case: Case) -> Iterator[Departure]:
+    """A body longer than announced, or a second response: on a kept connection it is taken for the next answer."""
+    extra = _surplus(case)
+    if extra:
+        response = case.exchange.response
+        announced = f" {response.announced} bytes of" if response.announced is not None else ""
         yield Departure(
-            f"an end after Content-Length {response.header('content-length')}"
-            if response.header("content-length")
-            else "the zero-sized last chunk",
-            f"{case.exchange.ending} after {size} bytes of body",
-            span=(max(size - 1, 0), size),
+            f"the end after{announced} body", f"{len(response.surplus)} bytes more, beginning {extra[:40]!r}"
+        )
+
+
+@check(
+    "http.no-content",
+    Level.MUST,
+    "An answer that cannot have a body has none",
+    requirement=(
+        "Any response to a HEAD request and any response with a 1xx (Informational), 204 (No Content), or 304 (Not Modified) "
+        "status code is always terminated by the first empty line after the header fields, regardless of the header fields "
+        "present in the message, and thus cannot contain a message body or trailer section."
+    ),
+    source="RFC 9112, section 6.3",
+    applies=lambda case: answered(case) and case.exchange.response.complete and not _holds_content(case),
+    absent="no answer to HEAD, and none with status 204 or 304",
+    needs=(Evidence.FRAMING,),
+)
+def no_content(case: Case) -> Iterator[Departure]:
+    """The body is taken for the beginning of the next answer."""
+    extra = _surplus(case)
+    if extra:
+        yield Departure(
+            "the end after the header section",
+            f"{len(case.exchange.response.surplus)} bytes more, beginning {extra[:40]!r}",
+        )
+
+
+@check(
+    "http.one-framing",
+    Level.MUST,
+    "An answer does not have both Content-Length and Transfer-Encoding",
+    requirement=(
+        "A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header field."
+    ),
+    source="RFC 9112, section 6.2",
+    applies=answered,
+    needs=(Evidence.FRAMING,),
+)
+def one_framing(case: Case) -> Iterator[Departure]:
+    """Two recipients that choose differently see two different messages: the ground of response splitting."""
+    response = case.exchange.response
+    coding = response.header("transfer-encoding")
+    if coding is not None and response.content_lengths:
+        yield Departure(
+            "one of the two", f"Transfer-Encoding: {coding} and Content-Length: {', '.join(response.content_lengths)}"
         )
 
 
@@ -72,11 +167,13 @@ def complete_message(case: Case) -> Iterator[Departure]:
     requirement="'200': description: Successful response. content: application/json",
     source="/responses/200/content/application~1json",
     applies=whole,
+    needs=(Evidence.REQUEST,),
 )
 def whole_media_type(case: Case) -> Iterator[Departure]:
     """Clients choose their parser by Content-Type."""
-    if case.exchange.response.media_type != JSON:
-        yield Departure(JSON, case.exchange.response.header("content-type") or "no Content-Type")
+    allowed = case.operation.json_types(200)
+    if case.exchange.response.media_type not in allowed:
+        yield Departure(" or ".join(allowed), case.exchange.response.header("content-type") or "no Content-Type")
 
 
 @check(
@@ -87,6 +184,7 @@ def whole_media_type(case: Case) -> Iterator[Departure]:
     source="/responses/200/content/text~1event-stream",
     applies=names_stream,
     concerns=lambda operation, contract: operation.streams,
+    needs=(Evidence.REQUEST,),
 )
 def stream_media_type(case: Case) -> Iterator[Departure]:
     """JSON, x-ndjson or text/plain in its place breaks clients."""
@@ -117,7 +215,7 @@ def stream_charset(case: Case) -> Iterator[Departure]:
     "A stream forbids caches to keep it",
     requirement="Intermediaries that buffer or cache a stream delay its events.",
     source="common practice of reverse proxies",
-    applies=names_stream,
+    applies=streamed,
 )
 def stream_cache(case: Case) -> Iterator[Departure]:
     """Without it, a proxy may hold events back."""

@@ -1,7 +1,8 @@
 """
 Decodes one HTTP/1.1 response from the bytes of its reads (RFC 9112). Sans-I/O: the same bytes give the same response.
 
-h11 parses; what it cannot parse is kept as `protocol_error`, with everything that was understood before it.
+h11 parses; what it cannot parse is kept as `protocol_error`, with everything that was understood before it. What h11 takes away
+without a word is kept as well: chunks with their extensions, trailers, 1xx responses, bytes behind the message.
 """
 
 import contextlib
@@ -14,10 +15,17 @@ from typing import NamedTuple
 
 import h11
 
-__all__ = ["HttpResponse", "Read", "Segment", "decode_response", "retry_after_s"]
+from streamgauge.wire.chunked import TransferChunk, read_chunks
+
+__all__ = ["HttpResponse", "Interim", "Read", "Segment", "decode_response", "retry_after_s"]
 
 _HEAD_END = re.compile(rb"\n\r?\n")
 """As h11 reads it: a bare LF is taken for CRLF (RFC 9112, section 2.2)."""
+
+_CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*([^\r\n]*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+
+_NO_CONTENT = (204, 304)
+"""Statuses whose answers end with the header section (RFC 9112, section 6.3)."""
 
 
 class Read(NamedTuple):
@@ -38,6 +46,14 @@ class Segment(NamedTuple):
     end: int
 
 
+class Interim(NamedTuple):
+    """An informational (1xx) response that came before the final one (RFC 9110, section 15.2)."""
+
+    status: int
+    reason: str
+    headers: list[tuple[str, str]]
+
+
 @dataclass(slots=True)
 class HttpResponse:
     """A response as far as it arrived."""
@@ -54,8 +70,20 @@ class HttpResponse:
     """The body with the transfer coding removed."""
 
     segments: list[Segment] = field(default_factory=list)
-    informational: list[int] = field(default_factory=list)
-    """The 1xx statuses that came before."""
+    interim: list[Interim] = field(default_factory=list)
+    """The 1xx responses that came before."""
+
+    chunks: list[TransferChunk] = field(default_factory=list)
+    """How the chunked coding cut the body; empty without that coding."""
+
+    trailers: list[tuple[str, str]] = field(default_factory=list)
+    """Fields behind a chunked body, as `headers`."""
+
+    content_lengths: list[str] = field(default_factory=list)
+    """Every value of Content-Length as written, also where several make the message malformed."""
+
+    surplus: bytes = b""
+    """What came behind a complete message: no request asked for it."""
 
     complete: bool = False
     """Whether the message ended as its framing announced."""
@@ -65,6 +93,23 @@ class HttpResponse:
 
     head_size: int = 0
     """How many bytes of the wire the status line and header fields take, 1xx responses included."""
+
+    @property
+    def informational(self) -> list[int]:
+        """The 1xx statuses that came before."""
+        return [interim.status for interim in self.interim]
+
+    @property
+    def announced(self) -> int | None:
+        """
+        How many bytes of body Content-Length announces.
+
+        None without one, and beside Transfer-Encoding, which overrides it (RFC 9112, section 6.3).
+        """
+        if self.status == 0 or self.header("transfer-encoding") is not None:
+            return None
+        length = self.header("content-length")
+        return None if length is None else int(length)
 
     def header(self, name: str) -> str | None:
         """The value of the header, several joined by a comma (RFC 9110, 5.3); None when absent."""
@@ -87,7 +132,8 @@ def decode_response(wire: bytes, reads: Iterable[Read], *, method: str = "POST",
         method: of the request (a response to HEAD has no body).
         closed: whether the connection had ended after the last read, which is what ends a body without framing.
     """
-    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 20)
+    # How much may come is the recorder's business; what is here already is read whatever its size.
+    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=len(wire) + 1)
     connection.send(h11.Request(method=method, target="/", headers=[("host", "x")]))
     connection.send(h11.EndOfMessage())
     response = HttpResponse(head_size=_head_size(wire))
@@ -109,6 +155,13 @@ def decode_response(wire: bytes, reads: Iterable[Read], *, method: str = "POST",
                 connection.receive_data(b"")
                 _drain(connection, response, body, now)
     response.body = bytes(body)
+    head = wire[: response.head_size]
+    response.content_lengths = [value.decode("latin-1") for value in _CONTENT_LENGTH.findall(_final_head(head))]
+    if response.complete:
+        response.surplus = connection.trailing_data[0]
+    bodiless = method == "HEAD" or response.status in _NO_CONTENT
+    if response.header("transfer-encoding") is not None and not bodiless:
+        response.chunks = read_chunks(wire, response.head_size)
     return response
 
 
@@ -118,20 +171,29 @@ def _drain(connection: h11.Connection, response: HttpResponse, body: bytearray, 
         if event is h11.NEED_DATA or event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
             return
         if isinstance(event, h11.InformationalResponse):
-            response.informational.append(event.status_code)
+            reason = bytes(event.reason).decode("latin-1")
+            response.interim.append(Interim(event.status_code, reason, _fields(event.headers)))
         elif isinstance(event, h11.Response):
             response.status = event.status_code
             response.reason = bytes(event.reason).decode("latin-1")
             response.http_version = bytes(event.http_version).decode("ascii")
-            response.headers = [
-                (bytes(k).decode("latin-1").lower(), bytes(v).decode("latin-1")) for k, v in event.headers
-            ]
+            response.headers = _fields(event.headers)
         elif isinstance(event, h11.Data):
             start = len(body)
             body += event.data
             response.segments.append(Segment(now, start, len(body)))
         elif isinstance(event, h11.EndOfMessage):
+            response.trailers = _fields(event.headers)
             response.complete = True
+
+
+def _fields(fields: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(bytes(name).decode("latin-1").lower(), bytes(value).decode("latin-1")) for name, value in fields]
+
+
+def _final_head(head: bytes) -> bytes:
+    """The final response's part of the header sections."""
+    return re.split(_HEAD_END, head.rstrip(b"\r\n"))[-1]
 
 
 def _head_size(wire: bytes) -> int:

@@ -14,26 +14,27 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, cast
 
 import httpcore
 import httpx
 
+from streamgauge.proxy import Proxy
 from streamgauge.redaction import Redactor
 from streamgauge.target import Target
 from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
-from streamgauge.wire.http import Read, decode_response, retry_after_s
+from streamgauge.wire.http import decode_response, retry_after_s
+from streamgauge.wire.tee import TAP, OutgrownError, Tap, TeeBackend
 
 __all__ = ["Limits", "Outgoing", "Recorder"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Patience, all in seconds, and how many requests run at once."""
+    """Patience, in seconds unless said otherwise, and how many requests run at once."""
 
     concurrency: int = 8
     connect: float = 10.0
@@ -42,6 +43,9 @@ class Limits:
 
     total: float = 120.0
     """Longest time for one exchange."""
+
+    size: int = 64 << 20
+    """Most bytes of one answer, head and framing included; what is larger is cut there."""
 
     rate_limit_attempts: int = 3
     """How often a rate-limited request is sent in all."""
@@ -63,77 +67,20 @@ class Outgoing:
     pair: str = ""
 
 
-@dataclass(slots=True)
-class _Tap:
-    """Collects the bytes of the one exchange that runs in the current task."""
-
-    dispatched: float = 0.0
-    wire: bytearray = field(default_factory=bytearray)
-    reads: list[Read] = field(default_factory=list)
-    writes: int = 0
-    fresh: bool = False
-    """Whether a connection was opened for it."""
-
-
-_TAP: ContextVar[_Tap] = ContextVar("streamgauge_tap")
-
-
-class _TeeStream(httpcore.AsyncNetworkStream):
-    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
-        self._inner = inner
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data = await self._inner.read(max_bytes, timeout)
-        tap = _TAP.get()
-        if data:
-            tap.wire += data
-            tap.reads.append(Read(time.monotonic() - tap.dispatched, len(data)))
-        return data
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        tap = _TAP.get()
-        if not tap.writes:
-            tap.dispatched = time.monotonic()
-        tap.writes += 1
-        await self._inner.write(buffer, timeout)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        return _TeeStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
-
-
-class _TeeBackend(httpcore.AsyncNetworkBackend):
-    def __init__(self) -> None:
-        self._inner = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        _TAP.get().fresh = True
-        return _TeeStream(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
-
-    async def sleep(self, seconds: float) -> None:
-        await self._inner.sleep(seconds)
-
-
 class _Transport(httpx.AsyncBaseTransport):
     """httpx over our own pool; httpcore's exceptions pass through as they are."""
 
-    def __init__(self, tls: ssl.SSLContext, connections: int) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls, max_connections=connections, network_backend=_TeeBackend()
+    def __init__(self, tls: ssl.SSLContext, connections: int, proxy: Proxy | None) -> None:
+        self._pool = (
+            httpcore.AsyncConnectionPool(ssl_context=tls, max_connections=connections, network_backend=TeeBackend())
+            if proxy is None
+            else httpcore.AsyncHTTPProxy(
+                proxy.url,
+                proxy_headers=list(proxy.headers.items()),
+                ssl_context=tls,
+                max_connections=connections,
+                network_backend=TeeBackend(),
+            )
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -199,7 +146,7 @@ class Recorder:
         self._not_before = 0.0
         timeout = httpx.Timeout(self._limits.idle, connect=self._limits.connect, pool=None)
         self._client = httpx.AsyncClient(
-            transport=_Transport(target.tls(), self._limits.concurrency),
+            transport=_Transport(target.tls(), self._limits.concurrency, target.proxy),
             timeout=timeout,
             trust_env=False,
             follow_redirects=False,
@@ -268,26 +215,55 @@ class Recorder:
             redacted=tuple(redacted),
         )
 
-    async def _transfer(self, request: httpx.Request) -> tuple[_Tap, Ending, str]:
-        tap = _Tap(dispatched=time.monotonic())
-        _TAP.set(tap)
+    async def _transfer(self, request: httpx.Request) -> tuple[Tap, Ending, str]:
+        tap, ending, detail = await self._talk(request)
+        if self._target.proxy and request.url.scheme == "https" and tap.fresh and not tap.secured:
+            tap.forget()
+            if ending in (Ending.CLOSED, Ending.RESET, Ending.MALFORMED_HTTP, Ending.TOO_LARGE):
+                ending = Ending.PROXY
+        return tap, ending, detail
+
+    async def _talk(self, request: httpx.Request) -> tuple[Tap, Ending, str]:
+        tap = Tap(self._limits.size, dispatched=time.monotonic())
+        TAP.set(tap)
         try:
             async with asyncio.timeout(self._limits.total):
                 response = await self._client.send(request, stream=True)
                 try:
-                    async for _ in response.aiter_raw():
+                    # Not by httpx's own iterators, which hand the connection back as soon as the message has ended.
+                    async for _ in cast("httpx.AsyncByteStream", response.stream):
                         pass
+                    if (
+                        tap.stream is not None
+                        and decode_response(bytes(tap.wire), tap.reads, method=request.method).surplus
+                    ):
+                        # httpcore would take what is left over for the beginning of the next answer.
+                        await tap.stream.aclose()
                 finally:
                     with contextlib.suppress(httpcore.NetworkError):
                         await response.aclose()
         except TimeoutError:
             return tap, Ending.TIMEOUT_TOTAL, f"not over after {self._limits.total:g} s"
+        except OutgrownError as problem:
+            return tap, Ending.TOO_LARGE, str(problem)
+        except httpcore.ProxyError as problem:
+            return tap, Ending.PROXY, f"the proxy answers CONNECT with {problem}"
+        except ssl.SSLError as problem:  # after the handshake: in TLS 1.3 a client certificate is refused only then
+            return tap, Ending.TLS, _detail(problem)
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as problem:
-            return tap, _ending(problem, tap, request.method), _detail(problem)
+            ending = _ending(problem, tap, request.method)
+            return tap, ending, _LONG_LINE if ending is Ending.TOO_LARGE else _detail(problem)
         return tap, Ending.COMPLETE, ""
 
 
-def _ending(problem: Exception, tap: _Tap, method: str) -> Ending:
+_LONG_LINE = (
+    f"a header section, or a line of the chunked coding, of more than {httpcore.AsyncHTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE}"
+    " bytes; reading stopped there"
+)
+"""httpcore's own limit; our decoder finds nothing wrong, and the server has not ended the connection."""
+
+
+def _ending(problem: Exception, tap: Tap, method: str) -> Ending:
     if isinstance(problem, (httpcore.ConnectTimeout, httpcore.ConnectError)):
         if isinstance(problem, httpcore.ConnectTimeout):
             return Ending.TIMEOUT_CONNECT
@@ -301,8 +277,9 @@ def _ending(problem: Exception, tap: _Tap, method: str) -> Ending:
         return Ending.TIMEOUT_IDLE
     if isinstance(problem, httpcore.NetworkError):
         return Ending.RESET
-    malformed = decode_response(bytes(tap.wire), tap.reads, method=method).protocol_error
-    return Ending.MALFORMED_HTTP if malformed else Ending.CLOSED
+    if decode_response(bytes(tap.wire), tap.reads, method=method).protocol_error:
+        return Ending.MALFORMED_HTTP
+    return Ending.CLOSED if tap.ended else Ending.TOO_LARGE
 
 
 def _causes(problem: BaseException | None) -> Iterable[BaseException]:
