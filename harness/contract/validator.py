@@ -1,6 +1,7 @@
 """Schemas compiled twice: jsonschema-rs answers yes or no quickly, jsonschema names the defect when it is no."""
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 
 from streamgauge.errors import DocumentError
 
-__all__ = ["Problem", "Validator", "pointer_of"]
+__all__ = ["Locate", "Problem", "Validator", "pointer_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +33,33 @@ class Problem:
         return f"{self.pointer or '(the whole)'}: {self.message}"
 
 
-class Validator:
-    """One schema of a document, with the document's components beside it."""
+Locate = Callable[[Sequence[str | int]], tuple[str, str]]
+"""From a path inside `{"allOf": [schema], "components": ...}` to its JSON pointer in the document, and file and line."""
 
-    def __init__(self, schema: Any, components: dict[str, Any] | None = None) -> None:
+
+class Validator:
+    """
+    One schema of a document, with the components beside it that it refers to.
+
+    Args:
+        schema: JSON Schema 2020-12.
+        components: what `#/components/...` in it means.
+        locate: says where a broken part of it stands.
+
+    Raises:
+        DocumentError: the schema is none.
+    """
+
+    def __init__(self, schema: Any, components: dict[str, Any] | None = None, locate: Locate | None = None) -> None:
         root = {"allOf": [schema], "components": components or {}}
         try:
             self._gate = jsonschema_rs.Draft202012Validator(root, validate_formats=False)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as problem:
             said = str(problem).strip().split("\n")[0]
-            raise DocumentError(f"a schema cannot be used: {said}", hint="It has to be JSON Schema 2020-12.") from None
+            pointer, where = locate(getattr(problem, "instance_path", ())) if locate else ("", "")
+            which = f"the schema at {pointer}" if pointer else "a schema"
+            hint = "It has to be JSON Schema 2020-12, or what OpenAPI 3.0 makes of it."
+            raise DocumentError(f"{which} cannot be used: {said}", where=where, hint=hint) from None
         self._diagnosis = Draft202012Validator(root)
 
     def accepts(self, instance: Any) -> bool:

@@ -1,1 +1,1 @@
-"""What travels over the wire, kept whole: exchanges, HTTP, server-sent events, JSON. Sans-I/O but for `recorder`."""
+"""What travels over the wire, kept whole: exchanges, HTTP, server-sent events, JSON. Sans-I/O but for `recorder` and `fetch`."""

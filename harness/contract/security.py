@@ -1,0 +1,40 @@
+"""Where a document wants the key: what its security schemes say, in a profile's terms."""
+
+from typing import Any
+
+from streamgauge.contract.operation import Operation
+from streamgauge.contract.profile import Auth
+
+__all__ = ["documented_auth"]
+
+_BEARER = ("oauth2", "openIdConnect")
+
+
+def documented_auth(operation: Operation) -> Auth | None:
+    """
+    Header and form of the key for an operation (OpenAPI 3.1.1, 4.8.27 and 4.8.30); None where the document says nothing usable.
+
+    The first alternative counts that one header satisfies.
+    """
+    root = operation.document.root
+    given: Any = operation.part.value.get("security", root.value.get("security"))
+    if not isinstance(given, list):
+        return None
+    schemes = root.child("components", "securitySchemes")
+    for alternative in given:
+        if not isinstance(alternative, dict) or len(alternative) != 1:
+            continue
+        (name,) = alternative
+        found = _form(schemes.child(name).mapping())
+        if found is not None:
+            return Auth(*found, required={} not in given)
+    return None
+
+
+def _form(scheme: dict[str, Any]) -> tuple[str, str] | None:
+    kind, header = scheme.get("type"), scheme.get("name")
+    if kind == "apiKey" and scheme.get("in") == "header" and isinstance(header, str):
+        return header, "raw"
+    if kind in _BEARER or (kind == "http" and str(scheme.get("scheme")).lower() == "bearer"):
+        return "Authorization", "Bearer"
+    return None
