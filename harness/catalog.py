@@ -11,6 +11,8 @@ DOCUMENTS: dict[str, str] = {
     "seekr-chat": "seekr-chat-completions.yaml",
     "seekr-completions": "seekr-completions.yaml",
     "deepinfra-completions": "deepinfra-completions.yaml",
+    "openai-chat": "openai-chat-completions.yaml",
+    "openai-completions": "openai-completions.yaml",
 }
 """Name of each bundled document → its file in `spec/openapi`."""
 
@@ -18,7 +20,7 @@ _SPEC = files("streamgauge.spec")
 
 
 def document_text(name: str) -> bytes:
-    """The bundled document's bytes, as the vendor published them."""
+    """The bundled document's bytes: as the vendor published them, or as we wrote them."""
     return _SPEC.joinpath("openapi", DOCUMENTS[name]).read_bytes()
 
 
