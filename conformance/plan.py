@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from streamgauge.conformance.probes.forms import forms
+from streamgauge.conformance.probes.forms import claims, forms
 from streamgauge.conformance.probes.probe import Probe
 from streamgauge.conformance.probes.refusals import auth, refusals
 from streamgauge.contract.contract import Operation
@@ -68,6 +68,7 @@ def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens
             left = budget
             probes = [
                 *forms(operation, target.model),
+                *claims(operation, target.model, target.contract.profile),
                 *refusals(operation, target.model),
                 *(auth(operation, target.model) if target.key else ()),
                 *(generated(operation, target.model) if _wants("generated", wanted) else ()),

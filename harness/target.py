@@ -4,11 +4,13 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import streamgauge
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.errors import ConfigError
+from streamgauge.proxy import Proxy
 from streamgauge.redaction import MINIMUM_SECRET_LENGTH, Redactor
 from streamgauge.wire.exchange import Credential
 
@@ -31,7 +33,7 @@ class Target:
 
     Attributes:
         name: what findings call it.
-        base_url: the prefix before an operation's path.
+        base_url: the prefix before an operation's path; empty for captures that do not tell it.
         contract: what it promises.
         model: id of the model to ask for; empty until the preflight has found the only one.
         key: the API key; None when the endpoint wants none. Never printed: it is kept out of `repr`.
@@ -40,6 +42,9 @@ class Target:
         paths: operation name → path that replaces the document's.
         ca_file: PEM file of certificates to trust instead of the system's.
         insecure: whether TLS certificates go unverified.
+        client_cert: PEM file of the certificate to show, with its key unless `client_key` has that.
+        client_key: PEM file of that key, without a passphrase.
+        proxy: the proxy to go through; None for none.
     """
 
     name: str
@@ -52,10 +57,27 @@ class Target:
     paths: dict[str, str] = field(default_factory=dict)
     ca_file: str | None = None
     insecure: bool = False
+    client_cert: str | None = None
+    client_key: str | None = None
+    proxy: Proxy | None = None
 
     def url(self, operation: Operation) -> str:
-        """Where the operation's requests go."""
-        return join_url(self.base_url, self.paths.get(operation.name, operation.path))
+        """Where the operation's requests go; only their path where the base URL is not known, in captures."""
+        if not self.base_url:
+            return self.path(operation)
+        return join_url(self.base_url, self.path(operation))
+
+    def path(self, operation: Operation) -> str:
+        """
+        The operation's path: the user's, else one of the profile's, else the document's.
+
+        Of the profile's paths it is the one whose start overlaps most with the base URL's end; the first one on a tie.
+        """
+        if operation.name in self.paths:
+            return self.paths[operation.name]
+        served = self.contract.profile.paths(operation.name) or (operation.path,)
+        have = _segments(self.base_url.partition("://")[2])[1:]
+        return max(served, key=lambda path: _overlap(have, _segments(path)))
 
     @property
     def models_urls(self) -> tuple[str, ...]:
@@ -66,9 +88,10 @@ class Target:
 
     @property
     def redactor(self) -> Redactor:
-        """Hides the key and the values of the user's own secret headers, without their scheme too."""
+        """Hides the key, the values of the user's own secret headers, without their scheme too, and the proxy's password."""
         secrets = [value for name, value in self.headers.items() if self.is_secret_header(name)]
-        bare = [word for value in secrets if len(word := value.rpartition(" ")[2]) >= MINIMUM_SECRET_LENGTH]
+        further = [value.rpartition(" ")[2] for value in secrets] + (self.proxy.secrets if self.proxy else [])
+        bare = [value for value in further if len(value) >= MINIMUM_SECRET_LENGTH]
         return Redactor([*([self.key] if self.key else []), *secrets, *bare])
 
     def is_secret_header(self, name: str) -> bool:
@@ -97,7 +120,7 @@ class Target:
         The TLS settings.
 
         Raises:
-            ConfigError: the CA file cannot be used.
+            ConfigError: the CA file, or the client certificate or its key, cannot be used.
         """
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
@@ -106,7 +129,40 @@ class Target:
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
+        if self.client_cert:
+            _show_certificate(context, self.client_cert, self.client_key)
+        elif self.client_key:
+            raise ConfigError(
+                "a client key without its certificate", where=self.client_key, hint="Give --client-cert, too."
+            )
         return context
+
+
+def _show_certificate(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    for path in (certificate, *([key] if key else [])):  # load_cert_chain does not say which file it misses
+        try:
+            Path(path).open("rb").close()
+        except OSError as problem:
+            raise ConfigError(f"cannot be read: {problem.strerror}", where=path) from None
+
+    def passphrase() -> str:
+        raise ConfigError(
+            "the client key has a passphrase, and nobody is asked for it",
+            where=key or certificate,
+            hint="Give a key without one, for instance by: openssl pkey -in KEY -out PLAIN-KEY",
+        )
+
+    try:
+        context.load_cert_chain(certificate, key, passphrase)
+    except ssl.SSLError as problem:
+        mismatched = "KEY_VALUES_MISMATCH" in str(problem)
+        raise ConfigError(
+            "the key does not belong to the certificate"
+            if mismatched
+            else f"cannot be used as client certificate: {problem}",
+            where=f"{certificate} and {key}" if key else certificate,
+            hint="A PEM file holds the certificate, and its key unless --client-key names another file.",
+        ) from None
 
 
 def merged_headers(*layers: Mapping[str, str]) -> dict[str, str]:
@@ -147,8 +203,15 @@ def join_url(base: str, path: str) -> str:
             where=f"{parts.scheme}://{parts.hostname}",
             hint="Give a key by the environment variable STREAMGAUGE_API_KEY or by --api-key-file.",
         )
-    have = [segment for segment in parts.path.split("/") if segment]
-    want = [segment for segment in path.split("/") if segment]
-    overlap = next((n for n in range(min(len(have), len(want)), 0, -1) if have[-n:] == want[:n]), 0)
+    have, want = _segments(parts.path), _segments(path)
     closing = "/" if want and path.endswith("/") else ""
-    return f"{parts.scheme}://{parts.netloc}/" + "/".join(have + want[overlap:]) + closing
+    return f"{parts.scheme}://{parts.netloc}/" + "/".join(have + want[_overlap(have, want) :]) + closing
+
+
+def _segments(path: str) -> list[str]:
+    return [segment for segment in path.split("/") if segment]
+
+
+def _overlap(have: list[str], want: list[str]) -> int:
+    """How many segments the end of the one and the beginning of the other share at most."""
+    return next((n for n in range(min(len(have), len(want)), 0, -1) if have[-n:] == want[:n]), 0)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.reference.model import Choice, generate
+from streamgauge.contract.profile import Dialect
+from streamgauge.reference.model import Choice, Piece, generate
 from streamgauge.reference.parameters import Parameters
 from streamgauge.reference.settings import Settings
 from streamgauge.reference.shapes import FAMILIES, usage
@@ -40,16 +41,21 @@ class Answer:
 
     Args:
         parameters: the request.
+        dialect: in which form it is told.
         settings: for the pace.
         unique: makes the answer's id unique where the request gives none.
         created: Unix time in seconds.
     """
 
-    def __init__(self, parameters: Parameters, settings: Settings, *, unique: str, created: int) -> None:
+    def __init__(
+        self, parameters: Parameters, dialect: Dialect, settings: Settings, *, unique: str, created: int
+    ) -> None:
         self.parameters = parameters
         self.choices: list[Choice] = generate(parameters)
         self._settings = settings
-        self._shape = FAMILIES[parameters.family](parameters)
+        self._shape = FAMILIES[parameters.family](parameters, dialect)
+        self._usage_apart = parameters.include_usage and dialect.usage_chunk != "last-choice"
+        self._usage_beside = parameters.include_usage and dialect.usage_chunk == "last-choice"
         self._frame = {
             "id": self._shape.id_prefix + (parameters.request_id or unique),
             "created": created,
@@ -75,7 +81,8 @@ class Answer:
         """The answer as server-sent events: at each token step, one for each choice that is not finished."""
         done = 0
         offsets = [0] * len(self.choices)
-        following = [iter(choice.pieces) for choice in self.choices]
+        following = [iter((*self._told(choice), *choice.pieces)) for choice in self.choices]
+        last = max(self.choices, key=lambda choice: (choice.generated, choice.index))
         upcoming = [next(pieces, None) for pieces in following]
         for choice in self.choices:
             for opening in self._shape.opening(choice):
@@ -92,15 +99,23 @@ class Answer:
                 done += 1
                 piece = upcoming[index]
                 if piece is not None and piece.step == step:
-                    yield self._event(due, self._shape.token(choice, piece, offsets[index]), done, tokens=1)
-                    offsets[index] += len(piece.text)
+                    if step < len(choice.reasoning):
+                        yield self._event(due, self._shape.thought(choice, piece), done, tokens=1)
+                    else:
+                        yield self._event(due, self._shape.token(choice, piece, offsets[index]), done, tokens=1)
+                        offsets[index] += len(piece.text)
                     upcoming[index] = next(following[index], None)
                 if step == choice.generated - 1:
-                    hidden = choice.generated - len(choice.pieces)
-                    yield self._event(due, self._shape.finish(choice), done, tokens=hidden)
-        if self.parameters.include_usage:
+                    hidden = choice.generated - len(self._told(choice)) - len(choice.pieces)
+                    beside = self._usage_beside and choice is last
+                    yield self._event(due, self._shape.finish(choice), done, tokens=hidden, usage_too=beside)
+        if self._usage_apart:
             yield self._event(self._due(self._steps - 1), None, done)
         yield Payload(self._due(self._steps - 1), b"data: [DONE]\n\n")
+
+    def _told(self, choice: Choice) -> tuple[Piece, ...]:
+        """The reasoning, if it is to be shown."""
+        return choice.reasoning if self.parameters.shows_reasoning else ()
 
     @property
     def _steps(self) -> int:
@@ -109,13 +124,15 @@ class Answer:
     def _due(self, step: int) -> float:
         return self._settings.ttft_ms + step * self._settings.itl_ms
 
-    def _event(self, due: float, choice: dict[str, Any] | None, done: int, *, tokens: int = 0) -> Payload:
+    def _event(
+        self, due: float, choice: dict[str, Any] | None, done: int, *, tokens: int = 0, usage_too: bool = False
+    ) -> Payload:
         """One chunk with one choice; with none it is the chunk that brings the usage."""
         body: dict[str, Any] = {
             **self._frame,
             "object": self._shape.chunk_object,
             "choices": [] if choice is None else [choice],
         }
-        if choice is None or self.parameters.continuous_usage:
+        if choice is None or usage_too or self.parameters.continuous_usage:
             body["usage"] = usage(self.parameters.prompt_tokens, done)
         return Payload(due, b"data: " + to_json(body) + b"\n\n", tokens)

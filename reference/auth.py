@@ -3,8 +3,9 @@
 import hmac
 from collections.abc import Iterable
 
-from streamgauge.contract.contract import Operation
+from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.profile import Auth
+from streamgauge.contract.widening import key_needed
 from streamgauge.reference.errors import Kind, Refusal
 
 __all__ = ["challenge", "require_key"]
@@ -12,12 +13,14 @@ __all__ = ["challenge", "require_key"]
 _KEY_HEADER = "api-key"
 
 
-def require_key(auth: Auth, operation: Operation, headers: Iterable[tuple[str, str]], key: str) -> None:
+def require_key(contract: Contract, operation: Operation, headers: Iterable[tuple[str, str]], key: str) -> None:
     """
     Accept the key in the profile's form, or alone in a header that the document lists for it (`x-api-key`).
 
+    Where neither profile nor document demands a key, nobody looks at it.
+
     Args:
-        auth: the profile's form.
+        contract: whose profile has the form.
         operation: whose documented header parameters count as well.
         headers: the request's, names in lower case.
         key: the right one.
@@ -25,6 +28,9 @@ def require_key(auth: Auth, operation: Operation, headers: Iterable[tuple[str, s
     Raises:
         Refusal: there is no key, or another one.
     """
+    if not key_needed(operation, contract):
+        return
+    auth = contract.profile.auth
     bare = {
         parameter["name"].lower()
         for parameter in operation.definition.get("parameters", [])

@@ -1,11 +1,12 @@
-"""Refusals, and the error bodies in which each vendor's document wants them told."""
+"""Refusals, and the statuses and bodies in which document and profile want them told."""
 
 import enum
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["VENDORS", "Kind", "Refusal", "Vendor"]
+from streamgauge.contract.contract import JSON, Operation
+from streamgauge.contract.profile import Dialect
+
+__all__ = ["Kind", "Refusal", "body_of", "status_of"]
 
 
 class Kind(enum.StrEnum):
@@ -28,7 +29,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     A request is answered with a 4xx.
 
     Args:
-        kind: why; the vendor's table turns it into a status.
+        kind: why; the profile turns it into a status.
         message: a sentence for the caller. It never quotes the request, which may hold secrets.
         param: name of the documented request parameter that it is about; empty for none.
     """
@@ -40,30 +41,8 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.param = param
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
-    """
-    How one profile's documents want errors told.
-
-    Attributes:
-        malformed: status of a body that is no JSON or breaks the schema.
-        unknown_model: status for a model that is not served.
-        body: makes the error body of a refusal and its status.
-    """
-
-    malformed: int
-    unknown_model: int
-    body: Callable[[Refusal, int], dict[str, Any]]
-
-    def status(self, refusal: Refusal) -> int:
-        """The HTTP status of a refusal."""
-        own = {Kind.MALFORMED: self.malformed, Kind.UNKNOWN_MODEL: self.unknown_model}
-        return own.get(refusal.kind) or _STATUS[refusal.kind]
-
-
 _STATUS = {
     Kind.AUTHENTICATION: 401,
-    Kind.UNPROCESSABLE: 422,
     Kind.NO_SUCH_PATH: 404,
     Kind.METHOD: 405,
     Kind.MEDIA_TYPE: 415,
@@ -72,8 +51,44 @@ _STATUS = {
     Kind.PROTOCOL: 400,
 }
 
+_WORDS = {Kind.AUTHENTICATION: "invalid_api_key", Kind.UNKNOWN_MODEL: "model_not_found"}
+"""OpenAI's error codes; other errors have none."""
 
-def _structured(refusal: Refusal, status: int) -> dict[str, Any]:
+
+def status_of(refusal: Refusal, dialect: Dialect, operation: Operation | None) -> int:
+    """
+    The HTTP status of a refusal: of several the vendor's own, which the profile names first.
+
+    What is well-formed and cannot be done gets 422 where the document lists it, else the status of malformed bodies.
+    """
+    if refusal.kind is Kind.UNKNOWN_MODEL:
+        return dialect.unknown_model_status[0]
+    if refusal.kind is Kind.UNPROCESSABLE and operation is not None and 422 in operation.statuses:
+        return 422
+    return _STATUS.get(refusal.kind) or dialect.malformed_status[0]
+
+
+def body_of(refusal: Refusal, status: int, dialect: Dialect, operation: Operation | None) -> dict[str, Any]:
+    """
+    The error body in the profile's form; where the document describes the status's body and takes that form not, in another.
+
+    A document that takes everything describes nothing: the form whose members its schema speaks of goes first.
+    """
+    numbered, worded = _numbered(refusal, status), _worded(refusal)
+    envelope = worded if dialect.error_code != "integer" else numbered
+    own = {
+        "detail": _detail(refusal, status),
+        "openai-or-string": {"error": refusal.message},
+    }.get(dialect.error_envelope, envelope)
+    if operation is None or not operation.documents_body(status, JSON):
+        return own
+    validator = operation.response(status, JSON)
+    taken = [body for body in (own, envelope, numbered, worded, _detail(refusal, 422)) if validator.accepts(body)]
+    described = [body for body in taken if not validator.accepts(dict.fromkeys(body, 0))]
+    return next(iter(described or taken), own)
+
+
+def _numbered(refusal: Refusal, status: int) -> dict[str, Any]:
     """Seekr's `StructuredError`: `code` is an integer, and `param` is a string or not there."""
     error: dict[str, Any] = {"message": refusal.message, "type": refusal.kind.value, "code": status}
     if refusal.param:
@@ -81,24 +96,21 @@ def _structured(refusal: Refusal, status: int) -> dict[str, Any]:
     return {"error": error}
 
 
-def _openai(refusal: Refusal, status: int) -> dict[str, Any]:
-    """OpenAI's envelope; for 422, the one error on DeepInfra's page, FastAPI's `HTTPValidationError`."""
-    if status == 422:
-        place = ["body", refusal.param] if refusal.param else ["body"]
-        return {"detail": [{"loc": place, "msg": refusal.message, "type": refusal.kind.value}]}
-    code = "model_not_found" if refusal.kind is Kind.UNKNOWN_MODEL else None
+def _worded(refusal: Refusal) -> dict[str, Any]:
+    """OpenAI's error: `code` is a word or null, and so is `param`."""
     return {
         "error": {
             "message": refusal.message,
             "type": refusal.kind.value,
             "param": refusal.param or None,
-            "code": code,
+            "code": _WORDS.get(refusal.kind),
         }
     }
 
 
-VENDORS: dict[str, Vendor] = {
-    "seekr": Vendor(malformed=400, unknown_model=422, body=_structured),
-    "deepinfra": Vendor(malformed=422, unknown_model=404, body=_openai),
-}
-"""Name of each profile that can be served → its vendor's errors."""
+def _detail(refusal: Refusal, status: int) -> dict[str, Any]:
+    """FastAPI's: a list for 422 (`HTTPValidationError`), a text for other statuses."""
+    if status != 422:
+        return {"detail": refusal.message}
+    place = ["body", refusal.param] if refusal.param else ["body"]
+    return {"detail": [{"loc": place, "msg": refusal.message, "type": refusal.kind.value}]}

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from streamgauge.contract.features import FEATURES, features_used
+from streamgauge.contract.profile import Profile
 from streamgauge.reference.errors import Kind, Refusal
 from streamgauge.reference.rules import Asked
 
@@ -57,13 +59,15 @@ UNSUPPORTED: dict[str, Callable[[Any], bool]] = {
 """Parameter → whether its value asks for something that this endpoint does not have."""
 
 
-def refuse_unsupported(asked: Asked) -> None:
+def refuse_unsupported(asked: Asked, profile: Profile) -> None:
     """
-    Let pass only what the pseudo-model honours.
+    Let pass only what the profile's vendor offers and the pseudo-model honours.
 
     Raises:
         Refusal: the request asks for something else.
     """
+    for name in profile.unsupported(features_used(asked, asked.keys())):
+        raise Refusal(Kind.UNPROCESSABLE, f"{FEATURES[name].meaning}: not supported here.", FEATURES[name].params[-1])
     for param, wanted in UNSUPPORTED.items():
         if param in asked and wanted(asked[param]):
             message = f"This value of `{param}` asks for a feature that the reference endpoint does not have."

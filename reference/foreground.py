@@ -65,11 +65,11 @@ def _how_to_call(responder: Responder, settings: Settings, base: str) -> str:
     operation = contract.operations[0]
     key = DEFAULT_KEY if settings.key == DEFAULT_KEY else "$STREAMGAUGE_API_KEY"
     ask = '"messages": [{"role": "user", "content": "Hello"}]' if operation.family == CHAT else '"prompt": "Hello"'
-    paths = [operation.path for each in responder.contracts for operation in each.operations]
+    paths = [path for served in responder.paths.values() for path in served]
     return "\n".join(
         [
             f"It serves POST {', '.join(paths)}. Try it (Ctrl-C stops it):",
-            f"  curl -N {base}{operation.path} \\",
+            f"  curl -N {base}{responder.paths[operation.name][0]} \\",
             f'    -H "{contract.profile.auth.header}: {contract.profile.auth.value(key)}" \\',
             '    -H "Content-Type: application/json" \\',
             f'    -d \'{{"model": "{settings.models[0]}", {ask}, "max_tokens": 8, "stream": true}}\'',

@@ -25,6 +25,7 @@ def running(
     itl_ms: float = 0,
     key: str = DEFAULT_KEY,
     models: Sequence[str] = (DEFAULT_MODEL,),
+    profiles: Sequence[str] = (),
 ) -> Iterator[str]:
     """
     Run the endpoint on a free loopback port while the block runs; yields its base URL.
@@ -36,6 +37,7 @@ def running(
         itl_ms: milliseconds from each token to the next.
         key: the API key, handed over by the environment so that no process list shows it.
         models: names of the models that exist.
+        profiles: whose documents to serve, by bundled name or path; all bundled ones by default.
 
     Raises:
         CannotTellError: it did not start.
@@ -43,6 +45,7 @@ def running(
     arguments = [sys.executable, "-m", "streamgauge", "serve", "--port", "0", "--until-stdin-closes"]
     arguments += ["--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms)]
     arguments += [f"--model={model}" for model in models]
+    arguments += [f"--profile={profile}" for profile in profiles]
     with tempfile.TemporaryFile() as errors, _process(arguments, key, errors.fileno()) as process:
         line = _first_line(process)
         if not line.startswith(_READY):

@@ -9,13 +9,16 @@ from streamgauge.reference.errors import Kind, Refusal
 from streamgauge.reference.prompts import Prompt, chat_prompt, completion_prompts
 from streamgauge.reference.rules import Asked
 
-__all__ = ["CONTEXT", "MAX_GENERATED", "NATURAL_LENGTH", "Parameters", "parameters_of"]
+__all__ = ["CONTEXT", "MAX_GENERATED", "NATURAL_LENGTH", "REASONING_TOKENS", "Parameters", "parameters_of"]
 
 CONTEXT = 8192
 """Tokens that a prompt and its answer may have together."""
 
 NATURAL_LENGTH = 64
 """Tokens after which the pseudo-model ends by itself where neither request nor document sets a limit."""
+
+REASONING_TOKENS = 3
+"""Tokens that the pseudo-model thinks for where reasoning is asked for: fewer than a short answer has."""
 
 MAX_GENERATED = 65536
 """Tokens that one request may have generated over all its choices."""
@@ -34,6 +37,8 @@ class Parameters:
         logprobs: how many alternatives to report per token; None for no log-probabilities at all.
         prefixes: text before the generated text of each prompt's choices (`echo`).
         sampling: what else the generated text depends on.
+        reasoning: tokens of reasoning before each choice's text; part of its length.
+        shows_reasoning: whether they are told and not only counted.
     """
 
     family: str
@@ -53,6 +58,8 @@ class Parameters:
     continuous_usage: bool
     request_id: str
     sampling: tuple[str, ...]
+    reasoning: int
+    shows_reasoning: bool
 
     @property
     def prompt_tokens(self) -> int:
@@ -100,7 +107,17 @@ def parameters_of(operation: Operation, dialect: Dialect, asked: Asked) -> Param
         continuous_usage=bool(options.get("continuous_usage_stats")),
         request_id=asked.get("request_id", ""),
         sampling=(str(asked.get("seed", "")), asked.get("suffix", "")),
+        reasoning=_reasoning(asked) if chat else 0,
+        shows_reasoning=asked.get("include_reasoning", True),
     )
+
+
+def _reasoning(asked: Asked) -> int:
+    """Whoever asks for effort gets some; Seekr's `thinking_token_budget` limits it, and -1 there is no limit."""
+    if asked.get("reasoning_effort", "none") == "none":
+        return 0
+    budget = int(asked.get("thinking_token_budget", -1))
+    return REASONING_TOKENS if budget < 0 else min(budget, REASONING_TOKENS)
 
 
 def _prompts(chat: bool, asked: Asked) -> tuple[Prompt, ...]:

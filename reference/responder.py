@@ -2,16 +2,18 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import partial
 
+from streamgauge import catalog
 from streamgauge.contract.contract import JSON, SSE, Contract, Operation, load_contracts
-from streamgauge.contract.profile import load_profile
+from streamgauge.contract.profile import GENERIC, Dialect, load_profile
+from streamgauge.errors import DocumentError
 from streamgauge.reference.answers import Answer, Payload, to_json
 from streamgauge.reference.auth import challenge, require_key
-from streamgauge.reference.errors import VENDORS, Kind, Refusal
+from streamgauge.reference.errors import Kind, Refusal, body_of, status_of
 from streamgauge.reference.framing import LAST_CHUNK, chunk, head
 from streamgauge.reference.messages import Reply, Request, Write
 from streamgauge.reference.metrics import Metrics
@@ -35,6 +37,8 @@ class _Route:
     methods: tuple[str, ...]
     contract: Contract
     reply: Callable[[Request], Reply]
+    operation: Operation | None = None
+    """Whose document describes the errors, where one does."""
 
 
 class Responder:
@@ -43,11 +47,13 @@ class Responder:
 
     Args:
         settings: key, models, pace, profiles.
+        contracts: what to serve in place of the settings' profiles.
         now: Unix time in seconds.
         unique: makes the unique part of an answer's id.
 
     Attributes:
         contracts: what is served.
+        paths: name of each operation → the paths at which it is served.
         metrics: what `/metrics` shows; whoever writes the replies counts in it.
     """
 
@@ -55,10 +61,12 @@ class Responder:
         self,
         settings: Settings,
         *,
+        contracts: Sequence[Contract] = (),
         now: Callable[[], float] = time.time,
         unique: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
-        self.contracts = _contracts(settings.profiles)
+        self.contracts = list(contracts) or _contracts(settings.profiles)
+        self.paths = _paths(self.contracts)
         self.metrics = Metrics(settings.models)
         self._settings = settings
         self._now = now
@@ -70,7 +78,7 @@ class Responder:
         """The reply to a request; whatever it is, the status is below 500."""
         route = self._routes.get(request.path)
         headers: Headers = []
-        contract = route.contract if route else self.contracts[0]
+        dialect = (route.contract if route else self.contracts[0]).profile.dialect
         try:
             if route is None:
                 raise Refusal(Kind.NO_SUCH_PATH, "There is nothing at this path.")
@@ -79,11 +87,14 @@ class Responder:
                 raise Refusal(Kind.METHOD, f"This path takes {' or '.join(route.methods)} only.")
             return route.reply(request)
         except Refusal as refusal:
-            return self._refused(request, refusal, contract, headers)
+            if refusal.kind is Kind.AUTHENTICATION and route:
+                headers.append(("WWW-Authenticate", challenge(route.contract.profile.auth)))
+            return self._refused(request, refusal, dialect, route.operation if route else None, headers)
 
     def reply_to_broken(self, refusal: Refusal) -> Reply:
         """The reply to what could not be read as a request; the connection ends behind it."""
-        return self._refused(Request("", "", http_version="1.0"), refusal, self.contracts[0], [])
+        dialect = self.contracts[0].profile.dialect
+        return self._refused(Request("", "", http_version="1.0"), refusal, dialect, None, [])
 
     def _make_routes(self) -> dict[str, _Route]:
         first = self.contracts[0]
@@ -95,24 +106,28 @@ class Responder:
             for operation in contract.operations:
                 operation.request  # noqa: B018 - compiles the validator now, not while the first client waits
                 answer = partial(self._answer, contract, operation)
-                routes[operation.path] = _Route((operation.method,), contract, answer)
-                models = operation.path.removesuffix("completions").removesuffix("chat/") + "models"
-                routes[models] = _Route(_READ, contract, partial(self._list_models, contract, operation))
+                for path in self.paths[operation.name]:
+                    routes[path] = _Route((operation.method,), contract, answer, operation)
+                    models = path.removesuffix("completions").removesuffix("chat/") + "models"
+                    list_models = partial(self._list_models, contract, operation)
+                    routes.setdefault(models, _Route(_READ, contract, list_models, operation))
         return routes
 
     def _answer(self, contract: Contract, operation: Operation, request: Request) -> Reply:
-        require_key(contract.profile.auth, operation, request.headers, self._settings.key)
+        require_key(contract, operation, request.headers, self._settings.key)
         _require_json(request)
-        asked = read_request(operation, request.body, self._settings.models)
-        parameters = parameters_of(operation, contract.profile.dialect, asked)
-        answer = Answer(parameters, self._settings, unique=self._unique(), created=int(self._now()))
+        profile = contract.profile
+        asked = read_request(operation, request.body, self._settings.models, profile)
+        parameters = parameters_of(operation, profile.dialect, asked)
+        created = int(self._now())
+        answer = Answer(parameters, profile.dialect, self._settings, unique=self._unique(), created=created)
         if parameters.stream:
             return self._stream(request, answer)
         whole = answer.whole()
         return self._whole(request, 200, JSON, whole.data, due_ms=whole.due_ms, answer=answer)
 
     def _list_models(self, contract: Contract, operation: Operation, request: Request) -> Reply:
-        require_key(contract.profile.auth, operation, request.headers, self._settings.key)
+        require_key(contract, operation, request.headers, self._settings.key)
         models = [
             {
                 "id": name,
@@ -128,12 +143,11 @@ class Responder:
     def _show_metrics(self, request: Request) -> Reply:
         return self._whole(request, 200, _PROMETHEUS, self.metrics.text().encode("utf-8"))
 
-    def _refused(self, request: Request, refusal: Refusal, contract: Contract, headers: Headers) -> Reply:
-        vendor = VENDORS[contract.profile.name]
-        status = vendor.status(refusal)
-        if refusal.kind is Kind.AUTHENTICATION:
-            headers = [*headers, ("WWW-Authenticate", challenge(contract.profile.auth))]
-        return self._whole(request, status, JSON, to_json(vendor.body(refusal, status)), headers)
+    def _refused(
+        self, request: Request, refusal: Refusal, dialect: Dialect, operation: Operation | None, headers: Headers
+    ) -> Reply:
+        status = status_of(refusal, dialect, operation)
+        return self._whole(request, status, JSON, to_json(body_of(refusal, status, dialect, operation)), headers)
 
     def _whole(
         self,
@@ -176,8 +190,38 @@ class Responder:
 
 
 def _contracts(profiles: Iterable[str]) -> list[Contract]:
-    names = list(profiles) or list(VENDORS)
-    return load_contracts([document for name in names for document in load_profile(name).documents])
+    """
+    The documents of each profile under that profile; by default those of the bundled ones.
+
+    The first one's dialect is also that of paths that nobody has; by default it is the one that most clients know.
+    """
+    names = list(profiles) or sorted(catalog.profile_names(), key=lambda name: name != GENERIC)
+    return [contract for name in names for contract in load_contracts(load_profile(name).documents, name)]
+
+
+def _paths(contracts: Iterable[Contract]) -> dict[str, tuple[str, ...]]:
+    """
+    Where each operation is served: at its profile's paths, else its document's, as far as nobody else has them.
+
+    Operations that can only be at one path choose first.
+
+    Raises:
+        DocumentError: an operation has no path left.
+    """
+    wanted = {
+        operation.name: contract.profile.paths(operation.name) or (operation.path,)
+        for contract in contracts
+        for operation in contract.operations
+    }
+    taken: set[str] = set()
+    served = {}
+    for name, paths in sorted(wanted.items(), key=lambda item: len(item[1])):
+        served[name] = tuple(path for path in paths if path not in taken)
+        if not served[name]:
+            hint = "Serve one of the two profiles alone, or give one of them `paths`."
+            raise DocumentError(f"two operations want the path {paths[0]}", where=name, hint=hint)
+        taken |= set(served[name])
+    return served
 
 
 def _require_json(request: Request) -> None:

@@ -19,7 +19,7 @@ class Settings:
     Attributes:
         key: the only API key that is accepted.
         models: names of the models that exist; all behave alike.
-        profiles: names of the bundled profiles whose documents are served; empty for all of them.
+        profiles: bundled names or paths of the profiles whose documents are served; empty for all bundled ones.
         ttft_ms: milliseconds from the request's last byte to the first token.
         itl_ms: milliseconds from each token to the next.
     """

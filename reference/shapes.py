@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.contract.contract import CHAT, COMPLETIONS
+from streamgauge.contract.profile import ANY, Dialect
 from streamgauge.reference.logprobs import chat_logprobs, completion_logprobs, prompt_logprobs
 from streamgauge.reference.model import Choice, Piece
 from streamgauge.reference.parameters import Parameters
@@ -26,6 +27,7 @@ class ChatShape:
     """The choices of `chat.completion` and `chat.completion.chunk` objects."""
 
     parameters: Parameters
+    dialect: Dialect
     id_prefix = "chatcmpl-"
     whole_object = "chat.completion"
     chunk_object = "chat.completion.chunk"
@@ -33,9 +35,12 @@ class ChatShape:
     def whole(self, choice: Choice) -> dict[str, Any]:
         """A choice of a whole answer."""
         text = self.parameters.prefixes[choice.prompt] + choice.text
+        message = {"role": "assistant", "content": text}
+        if choice.reasoning and self.parameters.shows_reasoning:
+            message[self._reasoning_field] = "".join(piece.text for piece in choice.reasoning)
         return {
             "index": choice.index,
-            "message": {"role": "assistant", "content": text},
+            "message": message,
             "logprobs": self._logprobs(choice.pieces),
             "finish_reason": choice.finish_reason,
             "stop_reason": choice.stop_reason,
@@ -50,6 +55,10 @@ class ChatShape:
         text = self.parameters.prefixes[choice.prompt]
         return [_delta(choice, {"content": text})] if text else []
 
+    def thought(self, choice: Choice, piece: Piece) -> dict[str, Any]:
+        """One token of reasoning."""
+        return _delta(choice, {self._reasoning_field: piece.text})
+
     def token(self, choice: Choice, piece: Piece, offset: int) -> dict[str, Any]:
         """One token's part of a stream; chat counts no offsets."""
         del offset
@@ -63,6 +72,11 @@ class ChatShape:
             "stop_reason": choice.stop_reason,
         }
 
+    @property
+    def _reasoning_field(self) -> str:
+        """Where every name is taken, vLLM's present one."""
+        return "reasoning" if self.dialect.reasoning_field == ANY else self.dialect.reasoning_field
+
     def _logprobs(self, pieces: Sequence[Piece]) -> dict[str, Any] | None:
         wanted = self.parameters.logprobs
         return None if wanted is None else chat_logprobs(pieces, wanted)
@@ -70,9 +84,10 @@ class ChatShape:
 
 @dataclass(frozen=True, slots=True)
 class CompletionShape:
-    """The choices of `text_completion` objects."""
+    """The choices of `text_completion` objects, which have no reasoning."""
 
     parameters: Parameters
+    dialect: Dialect
     id_prefix = "cmpl-"
     whole_object = "text_completion"
     chunk_object = "text_completion"
@@ -99,6 +114,10 @@ class CompletionShape:
             return []
         text = self.parameters.prefixes[choice.prompt]
         return [{**_text(choice, text), "logprobs": self._prompt_logprobs(choice)}]
+
+    def thought(self, choice: Choice, piece: Piece) -> dict[str, Any]:
+        """Never asked for: see :class:`Parameters`."""
+        raise NotImplementedError
 
     def token(self, choice: Choice, piece: Piece, offset: int) -> dict[str, Any]:
         """One token's part of a stream, `offset` characters behind the beginning of the choice's text."""

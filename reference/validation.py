@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from streamgauge.contract.contract import COMPLETIONS, Operation
+from streamgauge.contract.profile import Profile
 from streamgauge.reference.errors import Kind, Refusal
 from streamgauge.reference.features import refuse_unsupported
 from streamgauge.reference.rules import Asked, enforce
@@ -23,7 +24,7 @@ _TOLERATED = {"duplicate-key"}
 _BRACKET_OR_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
-def read_request(operation: Operation, body: bytes, models: Collection[str]) -> Asked:
+def read_request(operation: Operation, body: bytes, models: Collection[str], profile: Profile) -> Asked:
     """
     Judge a request's body: JSON, schema, model, prose rules, features, in this order.
 
@@ -43,7 +44,7 @@ def read_request(operation: Operation, body: bytes, models: Collection[str]) -> 
     if operation.family == COMPLETIONS and "prompt" not in asked:
         raise Refusal(Kind.MALFORMED, "`prompt` is missing.", "prompt")
     enforce(asked)
-    refuse_unsupported(asked)
+    refuse_unsupported(asked, profile)
     return asked
 
 

@@ -14,23 +14,26 @@ OPERATIONS = {
     operation.name: (contract, operation) for contract in RESPONDER.contracts for operation in contract.operations
 }
 CHAT, TEXT, DEEP = "seekr-chat", "seekr-completions", "deepinfra-completions"
+OPEN_CHAT, OPEN_TEXT = "openai-chat", "openai-completions"
 USER = [{"role": "user", "content": "How wide is the river?"}]
 BODIES = {
     CHAT: {"model": DEFAULT_MODEL, "messages": USER},
     TEXT: {"model": DEFAULT_MODEL, "prompt": "The river is"},
     DEEP: {"model": DEFAULT_MODEL, "prompt": "The river is"},
+    OPEN_CHAT: {"model": DEFAULT_MODEL, "messages": USER},
+    OPEN_TEXT: {"model": DEFAULT_MODEL, "prompt": "The river is"},
 }
 MISSING = object()
 
 
 def request_for(name, body, *, headers=None, method="POST", version="1.1"):
     """The request of an operation, with the right key unless told otherwise."""
-    contract, operation = OPERATIONS[name]
+    contract, _ = OPERATIONS[name]
     if headers is None:
         auth = contract.profile.auth
         headers = ((auth.header.lower(), auth.value(DEFAULT_KEY)), ("content-type", JSON))
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return Request(method, operation.path, headers, data, version)
+    return Request(method, RESPONDER.paths[name][0], headers, data, version)
 
 
 def send(request, responder=RESPONDER):

@@ -1,11 +1,27 @@
+import dataclasses
 import json
 
 import pytest
-from reference_responder import BODIES, CHAT, DEEP, OPERATIONS, RESPONDER, TEXT, USER, ask, request_for, send
+from reference_responder import (
+    BODIES,
+    CHAT,
+    DEEP,
+    OPEN_CHAT,
+    OPEN_TEXT,
+    OPERATIONS,
+    RESPONDER,
+    TEXT,
+    USER,
+    ask,
+    request_for,
+    send,
+)
 
 from streamgauge.contract.contract import JSON, SSE
+from streamgauge.errors import DocumentError
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
 from streamgauge.reference.messages import Request
+from streamgauge.reference.parameters import REASONING_TOKENS
 from streamgauge.reference.responder import Responder
 from streamgauge.reference.settings import Settings
 from streamgauge.reference.validation import MAX_DEPTH
@@ -42,6 +58,11 @@ def text_of(choice):
     return choice.get("message", choice.get("delta", {})).get("content", "")
 
 
+def reasoning_of(choice):
+    """The reasoning that a choice brings."""
+    return choice.get("message", choice.get("delta", {})).get("reasoning", "")
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_plain_request_is_answered(name):
     """The least request of each document gets one choice and true counts."""
@@ -58,6 +79,8 @@ def test_plain_request_is_answered(name):
     ("name", "changes", "tokens", "reason"),
     [
         (TEXT, {}, 16, "length"),
+        (OPEN_TEXT, {}, 16, "length"),
+        (OPEN_CHAT, {}, 64, "stop"),
         (TEXT, {"max_tokens": None}, 16, "length"),
         (TEXT, {"max_tokens": 7.0}, 7, "length"),
         (CHAT, {}, 64, "stop"),
@@ -88,7 +111,11 @@ FORMS = [
     (TEXT, {"prompt": ["a b", "", "ночь 🙂\n\u0000"], "n": 2, "echo": True, "logprobs": 2}),
     (TEXT, {"prompt": [[1, 2], [3]], "max_tokens": 6, "echo": True}),
     (TEXT, {"prompt": [10**30, 4], "max_tokens": 30, "stop": "n", "include_stop_str_in_output": True}),
-    (DEEP, {"prompt": [1, 2, 3], "n": 2, "logprobs": 0, "stop": [" "]}),
+    (DEEP, {"prompt": "a b", "n": 2, "logprobs": 0, "stop": [" "]}),
+    (OPEN_TEXT, {"prompt": [[1, 2], [3]], "n": 2, "logprobs": 2}),
+    (OPEN_CHAT, {"reasoning_effort": "low", "n": 2, "max_tokens": 6, "logprobs": True, "top_logprobs": 2}),
+    (CHAT, {"reasoning_effort": "max", "max_tokens": 12, "stop": "e"}),
+    (CHAT, {"reasoning_effort": "max", "max_tokens": 2}),
 ]
 
 
@@ -105,6 +132,7 @@ def test_stream_and_whole_agree(name, changes):
     for choice in whole["choices"]:
         own = [part for chunk in parts for part in chunk["choices"] if part["index"] == choice["index"]]
         assert "".join(map(text_of, own)) == text_of(choice)
+        assert "".join(map(reasoning_of, own)) == reasoning_of(choice)
         assert [part["finish_reason"] for part in own] == [None] * (len(own) - 1) + [choice["finish_reason"]]
         assert own[-1]["stop_reason"] == choice["stop_reason"]
         joined = {}
@@ -118,7 +146,7 @@ def test_stream_and_whole_agree(name, changes):
 def test_stream_has_one_event_for_each_token(name):
     """Between the role and the finish there is one event per token, choices taking turns."""
     parts = [part for chunk in chunks(name, max_tokens=3, n=2) for part in chunk["choices"]]
-    if name == CHAT:
+    if name in (CHAT, OPEN_CHAT):
         assert [part["delta"] for part in parts[:2]] == [{"role": "assistant", "content": ""}] * 2
         assert [part["delta"] for part in parts if part["finish_reason"]] == [{}, {}]
         parts = parts[2:]
@@ -301,10 +329,66 @@ def test_connection_close_is_honoured():
 
 
 def test_profiles_can_be_chosen():
-    """An endpoint of one vendor serves that vendor's paths only."""
+    """An endpoint of one vendor serves that vendor's paths only, each that its profile names."""
     responder = Responder(Settings(profiles=("deepinfra",)))
+    assert responder.paths == {DEEP: ("/v1/completions", "/v1/openai/completions")}
+    for path in ("/v1/models", "/v1/openai/models"):
+        assert responder.reply(Request("GET", path)).status == 401
     assert responder.reply(Request("GET", "/v1/inference/models")).status == 404
-    assert responder.reply(Request("GET", "/v1/models")).status == 401
+
+
+def test_path_that_two_want():
+    """Beside an operation that can only be there, another takes what is left of its profile's paths; none is no way."""
+    assert RESPONDER.paths[OPEN_TEXT] == ("/v1/completions",)
+    assert RESPONDER.paths[DEEP] == ("/v1/openai/completions",)
+    contract, _ = OPERATIONS[DEEP]
+    bare = dataclasses.replace(contract, profile=dataclasses.replace(contract.profile, operations={}))
+    with pytest.raises(DocumentError, match="two operations want the path"):
+        Responder(Settings(), contracts=[OPERATIONS[OPEN_TEXT][0], bare])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "tokens"),
+    [
+        (CHAT, {}, 0),
+        (CHAT, {"reasoning_effort": "none"}, 0),
+        (CHAT, {"reasoning_effort": None}, 0),
+        (CHAT, {"reasoning_effort": "minimal"}, REASONING_TOKENS),
+        (CHAT, {"reasoning_effort": "low", "max_tokens": 2}, 2),
+        (CHAT, {"reasoning_effort": "low", "thinking_token_budget": 0}, 0),
+        (CHAT, {"reasoning_effort": "low", "thinking_token_budget": 1}, 1),
+        (CHAT, {"reasoning_effort": "low", "thinking_token_budget": -1}, REASONING_TOKENS),
+        (OPEN_CHAT, {"reasoning_effort": "xhigh"}, REASONING_TOKENS),
+    ],
+)
+def test_reasoning(name, changes, tokens):
+    """Whoever asks for effort gets reasoning before the text, within the limit and counted: no token more than asked."""
+    body = answer(name, **{"max_tokens": 8, **changes})
+    [choice] = body["choices"]
+    limit = changes.get("max_tokens", 8)
+    assert len(reasoning_of(choice).split()) == tokens
+    assert len(text_of(choice).split()) == limit - tokens
+    assert body["usage"]["completion_tokens"] == limit
+    assert ("reasoning" in choice["message"]) == bool(tokens)
+
+
+def test_reasoning_can_be_kept_back():
+    """`include_reasoning: false` (Seekr) hides what was thought; it is counted all the same."""
+    shown = answer(CHAT, reasoning_effort="low", max_tokens=8)
+    kept = answer(CHAT, reasoning_effort="low", max_tokens=8, include_reasoning=False)
+    assert "reasoning" not in kept["choices"][0]["message"]
+    assert text_of(kept["choices"][0]) == text_of(shown["choices"][0])
+    assert kept["usage"] == shown["usage"]
+    parts = chunks(CHAT, reasoning_effort="low", max_tokens=8, include_reasoning=False)
+    assert "".join(text_of(part) for chunk in parts for part in chunk["choices"]) == text_of(shown["choices"][0])
+    assert all("reasoning" not in part["delta"] for chunk in parts for part in chunk["choices"])
+
+
+def test_stop_strings_leave_reasoning_alone():
+    """A stop string ends the text, not the reasoning before it."""
+    [choice] = answer(CHAT, reasoning_effort="low", max_tokens=9, stop=" ")["choices"]
+    assert (text_of(choice), choice["finish_reason"]) == ("", "stop")
+    assert len(reasoning_of(choice).split()) == REASONING_TOKENS
 
 
 def test_stream_headers():

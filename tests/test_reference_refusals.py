@@ -1,7 +1,19 @@
 import json
 
 import pytest
-from reference_responder import BODIES, CHAT, DEEP, MISSING, OPERATIONS, TEXT, ask, request_for, send
+from reference_responder import (
+    BODIES,
+    CHAT,
+    DEEP,
+    MISSING,
+    OPEN_CHAT,
+    OPEN_TEXT,
+    OPERATIONS,
+    TEXT,
+    ask,
+    request_for,
+    send,
+)
 
 from streamgauge.contract.contract import JSON
 from streamgauge.reference import DEFAULT_KEY
@@ -20,16 +32,21 @@ def refused(name, response, status, param=None):
     if name == DEEP and status == 422:
         [detail] = body["detail"]
         assert detail["loc"] == (["body"] if param is None else ["body", param])
-    elif name == DEEP:
+    elif name in (DEEP, OPEN_CHAT, OPEN_TEXT):
         assert set(body["error"]) == {"message", "type", "param", "code"}
+        assert body["error"]["param"] == param
+        assert body["error"]["code"] in ("model_not_found", "invalid_api_key", None)
     else:
         assert body["error"]["code"] == status
         assert body["error"].get("param") == param
 
 
+VENDORS = (CHAT, TEXT, DEEP)
+"""Documents without bounds of their own."""
+
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 REFUSED = [
-    *[(name, {"model": "other"}, 404 if name == DEEP else 422, "model") for name in BODIES],
+    *[(name, {"model": "other"}, 404 if name in (DEEP, OPEN_CHAT, OPEN_TEXT) else 422, "model") for name in BODIES],
     (CHAT, {"model": MISSING}, 400, "model"),
     (TEXT, {"model": None}, 400, "model"),
     (DEEP, {"model": MISSING}, 422, None),
@@ -41,6 +58,7 @@ REFUSED = [
     (TEXT, {"prompt": [1, "a"] * 20_000}, 400, None),
     (DEEP, {"prompt": []}, 422, "prompt"),
     (DEEP, {"prompt": [-1]}, 422, "prompt"),
+    (DEEP, {"prompt": [1, 2]}, 422, "prompt"),
     (CHAT, {"messages": MISSING}, 400, None),
     (CHAT, {"messages": []}, 422, "messages"),
     (CHAT, {"messages": [{"role": "robot"}]}, 400, "messages"),
@@ -49,8 +67,15 @@ REFUSED = [
     (TEXT, {"max_tokens": True}, 400, "max_tokens"),
     (DEEP, {"temperature": 3}, 422, "temperature"),
     (DEEP, {"stop": None}, 422, "stop"),
-    *[(name, {"max_tokens": value}, 422, "max_tokens") for name in BODIES for value in (0, -1, 8192, 10**30)],
-    *[(name, {"n": value}, 422, "n") for name in BODIES for value in (0, -5, 129)],
+    *[(name, {"max_tokens": value}, 422, "max_tokens") for name in VENDORS for value in (0, -1, 8192, 10**30)],
+    *[(name, {"n": value}, 422, "n") for name in VENDORS for value in (0, -5, 129)],
+    (OPEN_CHAT, {"max_tokens": 0}, 400, "max_tokens"),
+    (OPEN_CHAT, {"n": 129}, 400, "n"),
+    (OPEN_CHAT, {"max_tokens": 8192}, 422, "max_tokens"),
+    (OPEN_CHAT, {"messages": [{"role": "user"}]}, 400, "messages"),
+    (OPEN_TEXT, {"max_tokens": 0}, 422, "max_tokens"),
+    (OPEN_TEXT, {"prompt": MISSING}, 400, None),
+    (OPEN_TEXT, {"logprobs": 6}, 400, "logprobs"),
     (CHAT, {"n": 128, "max_tokens": 600}, 422, "n"),
     (TEXT, {"prompt": "x " * 8200}, 422, "max_tokens"),
     (DEEP, {"prompt": "x " * 8192}, 422, "max_tokens"),
@@ -163,6 +188,9 @@ def headers_of(*credentials, content_type=JSON):
         (DEEP, (("x-api-key", DEFAULT_KEY),), 200),
         (DEEP, (("xi-api-key", DEFAULT_KEY),), 200),
         (DEEP, (("x-api-key", f"Bearer {DEFAULT_KEY}"),), 401),
+        (OPEN_CHAT, (("authorization", f"Bearer {DEFAULT_KEY}"),), 200),
+        (OPEN_CHAT, (("authorization", DEFAULT_KEY),), 401),
+        (OPEN_TEXT, (), 401),
     ],
 )
 def test_forms_of_the_key(name, credentials, status):

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import h11
 import pytest
 
+from streamgauge import catalog
 from streamgauge.errors import CannotTellError
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
 from streamgauge.reference.launch import running
@@ -177,12 +178,13 @@ def test_http_1_0_is_delimited_by_the_close(quick):
     ],
 )
 def test_broken_requests(quick, data, status):
-    """What is no request, or too large a one, gets the vendor's error and the end of the connection."""
+    """What is no request, or too large a one, gets an error in OpenAI's form and the end of the connection."""
     with connected(quick) as (link, client):
         link.sendall(data)
         answered, fields, body, _ = read_response(link, client)
         assert (answered, fields["connection"]) == (status, "close")
-        assert json.loads(body)["error"]["code"] == status
+        error = json.loads(body)["error"]
+        assert (set(error), error["code"]) == ({"message", "type", "param", "code"}, None)
         link.shutdown(socket.SHUT_WR)
         assert link.recv(1) == b""
 
@@ -332,14 +334,18 @@ def test_help_does_not_show_a_private_key(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (("--profile", "nobody"), "--profile"),
+        (("--profile", "nobody"), "nobody: no such profile"),
+        (("--profile", "empty.yaml"), "--profile"),
         (("--api-key-file", "no-such-file"), "--api-key-file"),
         (("--port", "-1"), "--port"),
         (("--host", "192.0.2.1"), "192.0.2.1"),
     ],
 )
-def test_wrong_use(arguments, wanted):
-    """Wrong options end with exit code 2 and name the option."""
+def test_wrong_use(arguments, wanted, tmp_path, monkeypatch):
+    """Wrong options end with exit code 2 and name the option; a profile without documents has nothing to serve."""
+    text = catalog.profile_text("openai").decode().replace("[openai-chat, openai-completions]", "[]")
+    (tmp_path / "empty.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
     with serve(*arguments) as process:
         _, errors = outputs(process)
     assert process.returncode == 2

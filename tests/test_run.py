@@ -49,7 +49,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedP
 
 
 def test_run_without_a_target_passes(ran: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    """Exit 0, a verdict, the path of a report, and findings for the three bundled operations."""
+    """Exit 0, a verdict, the path of a report, and findings for every bundled operation."""
     done, folder = ran
     (bundle,) = (folder / "runs").iterdir()
 

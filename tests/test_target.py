@@ -103,6 +103,36 @@ def test_refused_bases(base: str) -> None:
     assert KEY not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("base", "paths", "url"),
+    [
+        ("http://h", {}, "http://h/v1/completions"),
+        ("http://h/", {}, "http://h/v1/completions"),
+        ("http://h/v1", {}, "http://h/v1/completions"),
+        ("http://h/v1/openai", {}, "http://h/v1/openai/completions"),
+        ("http://h/v1/openai/", {}, "http://h/v1/openai/completions"),
+        ("http://h:1/x/v1/openai", {}, "http://h:1/x/v1/openai/completions"),
+        ("http://h/openai", {}, "http://h/openai/v1/completions"),
+        ("http://v1/", {}, "http://v1/v1/completions"),
+        ("http://h/v1/openai", {"deepinfra-completions": "/v1/mine"}, "http://h/v1/openai/v1/mine"),
+        ("http://h", {"deepinfra-completions": "/mine"}, "http://h/mine"),
+        ("", {}, "/v1/completions"),
+    ],
+)
+def test_paths_of_the_profile(base: str, paths: dict[str, str], url: str) -> None:
+    """Of DeepInfra's two paths the one that fits the base URL's end is taken, the first one on a tie; the user's wins."""
+    made = target("deepinfra-completions", base_url=base, paths=paths)
+    assert made.url(made.contract.operations[0]) == url
+
+
+@pytest.mark.parametrize("base", ["http://[::1", "h", "http://h:port"])
+def test_paths_of_the_profile_with_no_base(base: str) -> None:
+    """Choosing among paths breaks on no base URL: what is none is refused as such."""
+    made = target("deepinfra-completions", base_url=base)
+    with pytest.raises(ConfigError):
+        made.url(made.contract.operations[0])
+
+
 @given(st.text())
 def test_any_base(base: str) -> None:
     """Any text is an address or is refused as none."""

@@ -5,9 +5,11 @@ from typing import Any
 
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
 from streamgauge.contract.contract import CHAT, COMPLETIONS, Operation
+from streamgauge.contract.features import FEATURES
 from streamgauge.contract.plain import plain_request, prompt_member
+from streamgauge.contract.profile import Profile
 
-__all__ = ["forms"]
+__all__ = ["claims", "forms"]
 
 _USAGE = {"stream_options": {"include_usage": True}}
 _LOGPROBS: dict[str, dict[str, Any]] = {CHAT: {"logprobs": True, "top_logprobs": 2}, COMPLETIONS: {"logprobs": 2}}
@@ -29,9 +31,22 @@ def forms(operation: Operation, model: str) -> Iterator[Probe]:
     bodies = {name: {**plain, **changes} for name, changes in _FORMS.items()}
     bodies["logprobs"] = {**plain, **_LOGPROBS[operation.family]}
     bodies["unicode"] = {**plain, **prompt_member(operation, _UNICODE)}
+    if operation.family == CHAT and "reasoning_effort" in operation.properties:
+        bodies["reasoning"] = {**plain, "reasoning_effort": "low"}
     for name, body in bodies.items():
         yield Probe(f"form.{name}", body, pair=name)
         if operation.streams:
             yield Probe(f"form.{name}-stream", {**body, "stream": True, **_USAGE}, pair=name)
     if operation.streams:
         yield Probe("form.basic-stream-no-usage", {**plain, "stream": True})
+
+
+def claims(operation: Operation, model: str, profile: Profile) -> Iterator[Probe]:
+    """One request for each feature of which the profile says anything, in the first form that the document takes."""
+    plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
+    for name in profile.features:
+        bodies = [
+            {**plain, **sample} for sample in FEATURES[name].samples if sample.keys() <= operation.properties.keys()
+        ]
+        for body in [body for body in bodies if operation.request.accepts(body)][:1]:
+            yield Probe(f"form.feature-{name.replace('_', '-')}", body)

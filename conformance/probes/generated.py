@@ -15,7 +15,7 @@ import schemathesis
 from schemathesis import GenerationMode
 
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
-from streamgauge.contract.contract import Operation
+from streamgauge.contract.contract import JSON, Operation
 from streamgauge.contract.plain import plain_request
 from streamgauge.contract.validator import Validator
 
@@ -84,7 +84,7 @@ def generated(operation: Operation, model: str) -> Iterator[Probe]:
 
 
 def _bodies(operation: Operation) -> Iterator[Any]:
-    schema = schemathesis.openapi.from_dict(operation.document.normal)
+    schema = schemathesis.openapi.from_dict(_alone(operation))
     source = schema[operation.path][operation.method]
     for case in schema.iter_coverage_cases(
         source,
@@ -94,6 +94,18 @@ def _bodies(operation: Operation) -> Iterator[Any]:
         body = case.body
         if case.method == operation.method and isinstance(body, (dict, list, str, int, float, bool, type(None))):
             yield body
+
+
+def _alone(operation: Operation) -> dict[str, Any]:
+    """The operation's request as a document of its own, its schemas normalised: what OpenAPI 3.1 calls a schema."""
+    body = {"required": True, "content": {JSON: {**operation.request_examples, "schema": operation.request_schema}}}
+    described = {"requestBody": body, "responses": {"200": {"description": "An answer."}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": operation.document.name, "version": "1"},
+        "paths": {operation.path: {operation.method.lower(): described}},
+        "components": operation.components,
+    }
 
 
 def _sensible(body: dict[str, Any], plain: dict[str, Any], operation: Operation) -> dict[str, Any]:
@@ -122,7 +134,7 @@ def _ordinary(body: dict[str, Any], nullable: frozenset[str]) -> dict[str, Any]:
 @functools.cache
 def _nullable(operation: Operation) -> frozenset[str]:
     """The request properties whose schema takes null."""
-    components = operation.document.components
+    components = operation.components
     return frozenset(
         name for name, schema in operation.properties.items() if Validator(schema, components).accepts(None)
     )

@@ -21,6 +21,9 @@ BUILT_IN_TTFT_MS = 40
 BUILT_IN_ITL_MS = 10
 """Pace of the built-in endpoint: slow enough for latencies to be seen, fast enough for a first look."""
 
+_SECOND_PATH = "deepinfra-completions=/v1/openai/completions"
+"""Where the built-in endpoint has DeepInfra's operation: the document's path is taken by the OpenAI-compatible one."""
+
 
 @click.command("run")
 @target_options
@@ -37,8 +40,8 @@ def command(
     """
     Check, then load, then report.
 
-    With no target named it starts the built-in reference endpoint and shows what streamgauge does: Seekr's two operations
-    and DeepInfra's are checked, then 20 seconds of load.
+    With no target named it starts the built-in reference endpoint and shows what streamgauge does: the chat and text
+    completions of Seekr and of OpenAI-compatible servers and DeepInfra's are checked, then 20 seconds of load.
 
     \b
     Examples:
@@ -80,5 +83,6 @@ def _built_in(flags: "TargetFlags") -> Iterator["TargetFlags"]:
             base_url=url,
             model=flags.model or DEFAULT_MODEL,
             spec=flags.spec or tuple(DOCUMENTS),
+            path=flags.path if flags.spec else (*flags.path, _SECOND_PATH),
             api_key_file=flags.api_key_file or key_file,
         )

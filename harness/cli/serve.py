@@ -16,9 +16,10 @@ __all__ = ["command"]
 _HELP = """
 Serve the reference endpoint until Ctrl-C.
 
-It answers the operations of the bundled documents (Seekr chat and text completions, DeepInfra text
-completions) with deterministic words, exactly as the documents demand, at the pace that you set. Use it to
-try streamgauge without a model, to test a client of your own, or to see what a right answer looks like.
+It answers the operations of the bundled documents (OpenAI-compatible and Seekr chat and text completions,
+DeepInfra text completions) with deterministic words, exactly as the documents demand and in each profile's
+dialect, at the pace that you set. Use it to try streamgauge without a model, to test a client of your own,
+or to see what a right answer looks like.
 
 The key is read from --api-key-file, else from STREAMGAUGE_API_KEY, else it is the public
 "streamgauge-reference-key".
@@ -31,6 +32,8 @@ Examples:
       the first token after 200 ms, then 50 tokens per second
   streamgauge serve --profile deepinfra --port 0 --model my-model
       one vendor's document, on a free port, with a model name of your own
+  streamgauge serve --profile mine.yaml
+      the documents that your own profile names, in its dialect
 
 Besides the operations there are a list of models beside them, GET /health and GET /metrics (vLLM's names).
 """
@@ -49,7 +52,8 @@ Besides the operations there are a list of models beside them, GET /health and G
     "--profile",
     "profiles",
     multiple=True,
-    help="Serve this profile's documents only; repeatable. [default: all]",
+    metavar="NAME|PATH",
+    help="Serve this profile's documents only; repeatable. [default: all bundled ones]",
 )
 @click.option(
     "--ttft-ms",
@@ -118,11 +122,12 @@ def _key(file: Path | None) -> str:
 
 
 def _require_names(settings: "Settings") -> None:
-    from streamgauge.reference.errors import VENDORS
+    from streamgauge.contract.profile import load_profile
 
     for name in settings.profiles:
-        if name not in VENDORS:
-            raise UsageError("no such profile", where=f"--profile {name}", hint=f"One of: {', '.join(VENDORS)}.")
+        if not load_profile(name).documents:
+            hint = "Name bundled documents, or paths, under `documents`."
+            raise UsageError("the profile names no documents to serve", where=f"--profile {name}", hint=hint)
     for name in settings.models:
         if not name.isprintable() or not name:
             raise UsageError("a model's name must be printable text", where="--model")

@@ -1,6 +1,7 @@
 """Profiles: what an OpenAPI document cannot say about an endpoint, as data."""
 
 import os.path
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,17 @@ from streamgauge import catalog
 from streamgauge.errors import DocumentError
 from streamgauge.yamlfile import load_yaml
 
-__all__ = ["Auth", "Dialect", "Profile", "default_profile", "load_profile"]
+__all__ = [
+    "ANY",
+    "GENERIC",
+    "SUPPORTED",
+    "UNSUPPORTED",
+    "Auth",
+    "Dialect",
+    "Profile",
+    "default_profile",
+    "load_profile",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +40,27 @@ class Auth:
         return key if self.scheme == "raw" else f"{self.scheme} {key}"
 
 
+ANY = "any"
+"""The value of a switch that takes every form."""
+
+SUPPORTED, UNSUPPORTED = "supported", "unsupported"
+"""What a profile may say of a feature; of one that it does not name nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Switches where right servers differ."""
+    """
+    Switches where right servers differ.
+
+    Of statuses the first is the one that the vendor names; the others are taken as well.
+    """
 
     malformed_status: tuple[int, ...]
     unknown_model_status: tuple[int, ...]
     error_envelope: str
+    error_code: str = ANY
+    reasoning_field: str = ANY
+    usage_chunk: str = "own-chunk"
     default_max_tokens: dict[str, int] = field(default_factory=dict)
 
 
@@ -51,14 +76,27 @@ class Profile:
     dialect: Dialect
     headers: dict[str, str] = field(default_factory=dict)
     allowed_statuses: tuple[int, ...] = ()
+    features: dict[str, str] = field(default_factory=dict)
+
+    def paths(self, operation: str) -> tuple[str, ...]:
+        """The paths at which the operation of this name is served; empty where the document's own holds."""
+        return tuple(self.operations.get(operation, {}).get("paths", ()))
+
+    def unsupported(self, used: Iterable[str]) -> tuple[str, ...]:
+        """Those of the used features that the profile calls unsupported, in alphabetical order."""
+        return tuple(sorted(name for name in used if self.features.get(name) == UNSUPPORTED))
+
+
+GENERIC = "openai"
+"""The bundled profile of servers that no vendor's profile describes."""
 
 
 def default_profile(document: str) -> str:
-    """The bundled profile that names this document; `seekr` for a document that none names, being the strictest."""
+    """The bundled profile that names this document; :data:`GENERIC` for a document that none names."""
     for name in catalog.profile_names():
         if document in load_profile(name).documents:
             return name
-    return "seekr"
+    return GENERIC
 
 
 def load_profile(name: str) -> Profile:
@@ -81,7 +119,7 @@ def load_profile(name: str) -> Profile:
     for error in Draft202012Validator(catalog.schema("profile")).iter_errors(located.data):
         raise DocumentError(error.message, where=located.where(error.absolute_path))
     data: dict[str, Any] = located.data
-    dialect = data["dialect"]
+    dialect: dict[str, Any] = data["dialect"]
     return Profile(
         name=data["name"],
         title=data["title"],
@@ -89,11 +127,13 @@ def load_profile(name: str) -> Profile:
         auth=Auth(**data["auth"]),
         operations=data["operations"],
         dialect=Dialect(
-            malformed_status=tuple(dialect["malformed_status"]),
-            unknown_model_status=tuple(dialect["unknown_model_status"]),
-            error_envelope=dialect["error_envelope"],
-            default_max_tokens=dialect.get("default_max_tokens", {}),
+            **{
+                **dialect,
+                "malformed_status": tuple(dialect["malformed_status"]),
+                "unknown_model_status": tuple(dialect["unknown_model_status"]),
+            }
         ),
         headers=data.get("headers", {}),
         allowed_statuses=tuple(data.get("allowed_statuses", ())),
+        features=data.get("features", {}),
     )
