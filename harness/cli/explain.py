@@ -11,17 +11,18 @@ __all__ = ["command"]
 @click.argument("id_", metavar="ID")
 def command(id_: str) -> None:
     """
-    Explain a check, a metric or an outcome, with the sentence it comes from.
+    Explain a check, a metric, an outcome or a rule of `lint`, with the sentence it comes from.
 
     \b
     Examples:
       streamgauge explain sse.done
       streamgauge explain ttft
       streamgauge explain inconclusive
+      streamgauge explain spec.nullable-in-31
     """
     from streamgauge.cli.list_ import KINDS
 
-    for kind in ("checks", "metrics", "outcomes", "profiles", "specs"):
+    for kind in ("checks", "metrics", "outcomes", "profiles", "specs", "rules"):
         for row in KINDS[kind]():
             if row["id"] == id_:
                 click.echo(f"{id_} ({kind.removesuffix('s')})")
@@ -31,5 +32,5 @@ def command(id_: str) -> None:
                 return
     raise UsageError(
         f"nothing is called {id_}",
-        hint="`streamgauge list checks` (or metrics, outcomes, profiles, specs) shows every id.",
+        hint="`streamgauge list checks` (or metrics, outcomes, profiles, specs, rules) shows every id.",
     )

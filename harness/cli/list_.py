@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from streamgauge.contract.profile import Profile
 
 __all__ = ["KINDS", "command"]
 
@@ -51,10 +54,25 @@ def _profiles() -> list[Row]:
     from streamgauge.catalog import profile_names
     from streamgauge.contract.profile import load_profile
 
-    loaded = [load_profile(name) for name in profile_names()]
-    return [
-        {"id": profile.name, "title": profile.title, "documents": ", ".join(profile.documents)} for profile in loaded
-    ]
+    return [_profile_row(load_profile(name)) for name in profile_names()]
+
+
+def _profile_row(profile: "Profile") -> Row:
+    """A profile with the value of each switch."""
+    auth, dialect = profile.auth, profile.dialect
+    return {
+        "id": profile.name,
+        "documents": ", ".join(profile.documents),
+        "auth": auth.header if auth.scheme == "raw" else f"{auth.header}: {auth.scheme}",
+        "malformed_status": ", ".join(map(str, dialect.malformed_status)),
+        "unknown_model_status": ", ".join(map(str, dialect.unknown_model_status)),
+        "error_envelope": dialect.error_envelope,
+        "error_code": dialect.error_code,
+        "reasoning_field": dialect.reasoning_field,
+        "usage_chunk": dialect.usage_chunk,
+        "features": ", ".join(f"{name} {said}" for name, said in profile.features.items()) or "unknown",
+        "title": profile.title,
+    }
 
 
 def _specs() -> list[Row]:
@@ -80,6 +98,25 @@ def _runs() -> list[Row]:
     ]
 
 
+_SWITCHES = (
+    "malformed_status",
+    "unknown_model_status",
+    "error_envelope",
+    "error_code",
+    "reasoning_field",
+    "usage_chunk",
+    "features",
+)
+"""Columns whose values do not explain themselves."""
+
+
+def _rules() -> list[Row]:
+    import streamgauge.lint.rules  # noqa: F401 - declares every rule
+    from streamgauge.lint.rule import RULES
+
+    return [dict(rule.declaration()) for rule in RULES.values()]
+
+
 KINDS: dict[str, Callable[[], list[Row]]] = {
     "checks": _checks,
     "probes": _probes,
@@ -87,6 +124,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
     "outcomes": _outcomes,
     "profiles": _profiles,
     "specs": _specs,
+    "rules": _rules,
     "runs": _runs,
 }
 """What can be listed → its rows."""
@@ -97,7 +135,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(kind: str, as_json: bool) -> None:
     """
-    List checks, probes, metrics, outcomes, profiles, documents (specs) or runs.
+    List checks, probes, metrics, outcomes, profiles, documents (specs), rules or runs.
 
     \b
     Examples:
@@ -108,7 +146,12 @@ def command(kind: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
         return
-    columns = [column for column in (rows[0] if rows else {}) if column not in ("requirement", "source", "formula")]
+    rows = [{name: f"{name}={value}" if name in _SWITCHES else value for name, value in row.items()} for row in rows]
+    columns = [
+        column
+        for column in (rows[0] if rows else {})
+        if column not in ("requirement", "source", "formula", "why", "mend")
+    ]
     widths = {column: max(len(str(row[column])) for row in rows) for column in columns}
     for row in rows:
         click.echo("  ".join(str(row[column]).ljust(widths[column]) for column in columns).rstrip())
