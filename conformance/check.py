@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome
-from streamgauge.wire.exchange import Exchange
+from streamgauge.wire.exchange import Evidence, Exchange
 from streamgauge.wire.sse import Event
 
-__all__ = ["CHECKS", "CLIENTS", "Case", "Check", "Departure", "check", "select"]
+__all__ = ["CHECKS", "CLIENTS", "Case", "Check", "Departure", "Judge", "check", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Departure:
         expected, actual: what should have been there, and what was.
         event: the event that shows it, where one does.
         span: the offending bytes of the body, `[start, end)`; taken from `event` by default.
-        outcome: replaces the outcome that the check's level gives (`ignored`, `refused`).
+        outcome: replaces the outcome that the check's level gives (`ignored`, `refused`); `pass` for what passes only
+            because the profile lets it.
     """
 
     expected: str
@@ -73,6 +74,7 @@ class Check:
         applies: which exchanges can show it.
         concerns: which operations it is about; others are `not-applicable`.
         absent: why no exchange could show it, where none did.
+        needs: the evidence that the code looks at, beside the answer; an exchange without it is not judged.
         judge: yields the departures; none means that the exchange passes.
     """
 
@@ -84,6 +86,7 @@ class Check:
     applies: Predicate
     concerns: Callable[[Operation, Contract], bool]
     absent: str
+    needs: tuple[Evidence, ...]
     judge: Judge
 
     @property
@@ -119,13 +122,14 @@ def check(
     applies: Predicate,
     concerns: Callable[[Operation, Contract], bool] = lambda operation, contract: True,
     absent: str = "no answer of the kind that could show it",
+    needs: tuple[Evidence, ...] = (),
 ) -> Callable[[Judge], Judge]:
     """Declare the function below as a check; see :class:`Check` for the arguments."""
 
     def declare(judge: Judge) -> Judge:
         if id in CHECKS:
             raise ValueError(f"the check {id} is declared twice")
-        CHECKS[id] = Check(id, level, title, requirement, source, applies, concerns, absent, judge)
+        CHECKS[id] = Check(id, level, title, requirement, source, applies, concerns, absent, needs, judge)
         return judge
 
     return declare

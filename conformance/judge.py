@@ -9,12 +9,23 @@ from streamgauge.conformance.check import Case, Check, Departure
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome, most_severe
 from streamgauge.text import one_line
-from streamgauge.wire.exchange import Exchange
+from streamgauge.wire.exchange import Evidence, Exchange
 
 __all__ = ["Finding", "cases_of", "judge"]
 
+_EVIDENCE: dict[Evidence, str] = {
+    Evidence.TIMES: "read times",
+    Evidence.FRAMING: "framing",
+    Evidence.BYTES: "bytes as sent",
+    Evidence.ENDING: "end of the transfer",
+    Evidence.REQUEST: "request body",
+    Evidence.CREDENTIAL: "form of the key",
+    Evidence.CLOCK: "time of day",
+}
+"""What captures may lack, in words."""
+
 EXAMPLES = 3
-"""How many exchanges a finding shows."""
+"""How many exchanges a finding shows, of those that depart and of those that pass by the profile only."""
 
 LONGEST_TEXT = 400
 """Characters of the server's text in an example; all of it is in the exchange."""
@@ -85,10 +96,15 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         return finding
     limited: set[str] = set()
     answered: set[str] = set()
+    lacking: Counter[Evidence] = Counter()
     shown: dict[tuple[Outcome, str], int] = {}
-    candidates: list[tuple[int, int, dict[str, Any]]] = []
+    candidates: list[tuple[bool, int, int, dict[str, Any]]] = []
     for case in cases:
-        (limited if case.exchange.rate_limited else answered).add(case.exchange.probe)
+        if case.exchange.holds == frozenset(Evidence):  # ours: nobody can repeat what somebody else captured
+            (limited if case.exchange.rate_limited else answered).add(case.exchange.probe)
+        if missing := [each for each in check.needs if each not in case.exchange.holds]:
+            lacking.update(missing)
+            continue
         outcome, example = _judge_one(check, case)
         if outcome is None:
             continue
@@ -96,17 +112,27 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         if example is not None:
             kind = (outcome, example["actual"])
             shown[kind] = shown.get(kind, 0) + 1
-            candidates.append((shown[kind], list(Outcome).index(outcome), example))
+            candidates.append((outcome is Outcome.PASS, shown[kind], list(Outcome).index(outcome), example))
     finding.outcome = most_severe(finding.counts)
-    # Different kinds first, the most severe ones foremost.
-    finding.examples = [example for _, _, example in sorted(candidates, key=lambda item: item[:2])[:EXAMPLES]]
+    # Different kinds first, the most severe ones foremost; behind them what passed only because the profile lets it.
+    for passed in (False, True):
+        kinds = sorted((item for item in candidates if item[0] is passed), key=lambda item: item[1:3])
+        finding.examples += [example for *_, example in kinds[:EXAMPLES]]
     if finding.outcome is Outcome.NOT_RUN:
-        finding.reason = check.absent
+        finding.reason = _reason(check, lacking)
         if unanswered := limited - answered:
             finding.outcome = Outcome.INCONCLUSIVE
             finding.counts[Outcome.INCONCLUSIVE] = len(unanswered)
             finding.reason = f"rate-limited: {len(unanswered)} probes got only 429, or 503 with Retry-After"
     return finding
+
+
+def _reason(check: Check, lacking: Counter[Evidence]) -> str:
+    """Why nothing was judged."""
+    if not lacking:
+        return check.absent
+    told = ", ".join(f"{_EVIDENCE[each]} in {count}" for each, count in lacking.most_common())
+    return f"the captures do not hold: {told}; in others: {check.absent}"
 
 
 def _judge_one(check: Check, case: Case) -> tuple[Outcome | None, dict[str, Any] | None]:

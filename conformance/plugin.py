@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from streamgauge.captures.gather import Captures
     from streamgauge.config import TargetFlags
     from streamgauge.conformance.judge import Finding
     from streamgauge.conformance.session import Item, Settings
@@ -32,7 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("streamgauge", "conformance of OpenAI-compatible endpoints")
     group.addoption("--sg-base-url", metavar="URL", help="prefix before an operation's path")
     group.addoption("--sg-target", metavar="NAME", help="target from streamgauge.yaml")
-    group.addoption("--sg-spec", metavar="SPEC", action="append", default=[], help="bundled name or path of a document")
+    group.addoption(
+        "--sg-from",
+        metavar="PATH",
+        action="append",
+        default=[],
+        type=Path,
+        help="judge stored bytes and send nothing: a bundle, a HAR file, `curl -i` output, or a folder of those",
+    )
+    group.addoption(
+        "--sg-spec", metavar="SPEC", action="append", default=[], help="bundled name, path or URL of a document"
+    )
     group.addoption("--sg-profile", metavar="PROFILE", help="bundled name or path of a profile")
     group.addoption("--sg-model", metavar="MODEL", help="model to ask for")
     group.addoption(
@@ -46,6 +57,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--sg-api-key-file", metavar="FILE", type=Path, help="file that holds the key")
     group.addoption("--sg-ca-file", metavar="FILE", help="certificates to trust")
     group.addoption("--sg-insecure", action="store_true", help="leave TLS certificates unverified")
+    group.addoption("--sg-client-cert", metavar="FILE", help="certificate to show, and its key unless --sg-client-key")
+    group.addoption("--sg-client-key", metavar="FILE", help="key of that certificate, without a passphrase")
+    group.addoption(
+        "--sg-proxy-from-env", action="store_true", help="obey HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY"
+    )
+    group.addoption("--sg-remote-refs", action="store_true", help="let a document refer to other files")
     group.addoption("--sg-output", metavar="DIR", type=Path, help="directory of the bundle (default: runs/<time>)")
     group.addoption("--sg-select", metavar="PROBE", action="append", default=[], help="send only these probes")
     group.addoption("--sg-budget-tokens", metavar="N", type=int, help="tokens that one operation may cost")
@@ -62,7 +79,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     try:
         flags = _flags(config)
-        if flags.names_a_target or _worker(config):
+        if flags.names_a_target or config.getoption("--sg-from") or _worker(config):
             config.stash[SETTINGS] = _settings(config, flags)
     except StreamgaugeError as problem:
         pytest.exit(f"streamgauge: {problem}", returncode=int(problem.exit_code))
@@ -175,9 +192,28 @@ def _flags(config: pytest.Config) -> TargetFlags:
         api_key_file=option("--sg-api-key-file"),
         ca_file=option("--sg-ca-file"),
         insecure=option("--sg-insecure"),
+        client_cert=option("--sg-client-cert"),
+        client_key=option("--sg-client-key"),
+        proxy_from_env=option("--sg-proxy-from-env"),
+        remote_refs=option("--sg-remote-refs"),
     )
     # The environment may complete a target that was named here; it never starts traffic in somebody else's test run.
     return flags.with_environment(os.environ) if flags.names_a_target else flags
+
+
+def _captured(config: pytest.Config, flags: TargetFlags) -> Captures | None:
+    """What `--sg-from` names; None without it."""
+    from streamgauge.captures.gather import gather, gather_targets, sources
+    from streamgauge.errors import UsageError
+
+    paths: list[Path] = config.getoption("--sg-from")
+    if not paths:
+        return None
+    if said := flags.about_sending:
+        named = ", ".join(option.replace("--", "--sg-", 1) for option in said)
+        raise UsageError(f"--sg-from sends nothing, so it does not go with {named}")
+    found = sources(paths)
+    return gather(found, gather_targets(found, flags))
 
 
 def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
@@ -189,7 +225,8 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
 
     option = config.getoption
     path: Path | None = option("--sg-baseline")
-    targets = resolve_targets(flags)
+    captured = _captured(config, flags)
+    targets = captured.targets if captured is not None else resolve_targets(flags)
     worker = _worker(config)
     settings = Settings(
         targets=targets,
@@ -200,14 +237,17 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         baseline=load_baseline(path, utc_now().date()) if path else None,
     )
     if not worker and not config.option.collectonly:
-        from streamgauge.conformance.session import record_into, require_known
+        from streamgauge.conformance.session import record_into, require_known, take_into
         from streamgauge.preflight import preflight
 
         if settings.baseline is not None:
             require_known(settings.baseline)
-        settings.targets, notes = preflight(targets)
+        settings.targets, notes = (targets, captured.notes) if captured is not None else preflight(targets)
         writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), notes=notes)
         settings.directory = writer.path.absolute()
-        record_into(settings, writer, meta)
+        if captured is not None:
+            take_into(captured, writer, meta)
+        else:
+            record_into(settings, writer, meta)
         config.pluginmanager.register(FindingsKeeper(settings), "streamgauge-findings")
     return settings

@@ -3,8 +3,10 @@
 from typing import Any
 
 from streamgauge.conformance.check import Case
+from streamgauge.conformance.limits import beyond_limit
 from streamgauge.contract.contract import JSON, SSE, Contract, Operation
-from streamgauge.wire.exchange import Chunk, Credential, Ending
+from streamgauge.contract.features import features_used
+from streamgauge.wire.exchange import Chunk, Credential, Ending, Evidence
 
 __all__ = [
     "answered",
@@ -15,22 +17,21 @@ __all__ = [
     "documented",
     "documented_stream",
     "ended",
+    "key_refused",
     "lacks_key",
     "names_stream",
     "object_answer",
+    "outgrown",
     "payloads",
     "refused",
     "sends_key",
     "streamed",
     "undocumented",
     "unknown_model",
+    "used_features",
     "valid_request",
     "whole",
 ]
-
-
-_FIRST_BYTES = (b"data:", b"event:", b"id:", b"retry:", b":")
-"""How a stream begins, whatever its media type says."""
 
 
 def answered(case: Case) -> bool:
@@ -44,7 +45,9 @@ def refused(case: Case) -> bool:
 
 
 def asks_whole(case: Case) -> bool:
-    """A JSON request that does not ask for a stream."""
+    """A JSON request that does not ask for a stream; where the request is not held, an answer that is none."""
+    if Evidence.REQUEST not in case.exchange.holds:
+        return not case.exchange.is_stream
     return isinstance(case.exchange.sent, dict) and not case.exchange.sent.get("stream")
 
 
@@ -60,9 +63,7 @@ def names_stream(case: Case) -> bool:
 
 def streamed(case: Case) -> bool:
     """A 200 answer to a request that wants a stream, which is one (by its media type or by its first bytes)."""
-    return names_stream(case) and (
-        case.exchange.response.media_type == SSE or case.exchange.response.body.lstrip().startswith(_FIRST_BYTES)
-    )
+    return names_stream(case) and case.exchange.is_stream
 
 
 def payloads(case: Case) -> list[Chunk]:
@@ -71,8 +72,8 @@ def payloads(case: Case) -> list[Chunk]:
 
 
 def chunked(case: Case) -> bool:
-    """A stream with at least one payload."""
-    return streamed(case) and bool(payloads(case))
+    """A stream with at least one payload, all of which was kept: `sse.*` says so where a limit of ours was passed."""
+    return streamed(case) and bool(payloads(case)) and beyond_limit(case.exchange.stream) is None
 
 
 def ended(case: Case) -> bool:
@@ -94,7 +95,7 @@ def valid_request(case: Case) -> bool:
     """
     body = case.exchange.sent
     return (
-        case.exchange.request.credential in (Credential.VALID, Credential.UNCONFIGURED)
+        sends_key(case)
         and case.exchange.request.method == case.operation.method
         and isinstance(body, dict)
         and body.get("model") == case.model
@@ -120,8 +121,20 @@ def lacks_key(case: Case) -> bool:
 
 
 def sends_key(case: Case) -> bool:
-    """A request signed as the target wants it."""
-    return not lacks_key(case)
+    """A request signed as the target wants it; of one whose key is unknown, that it was not turned away tells it."""
+    unknown = case.exchange.request.credential is Credential.UNKNOWN
+    return not lacks_key(case) and not (unknown and case.exchange.status in (401, 403))
+
+
+def key_refused(case: Case) -> bool:
+    """A 401 to the right key: `auth.accepted` judges it, and it says nothing about the rest of the request."""
+    return case.exchange.status == 401 and case.exchange.request.credential is Credential.VALID
+
+
+def used_features(case: Case) -> frozenset[str]:
+    """The features that the request asks for by the properties that its document knows."""
+    body = case.exchange.sent
+    return features_used(body, case.operation.properties) if isinstance(body, dict) else frozenset()
 
 
 def documented(operation: Operation, contract: Contract) -> bool:
@@ -142,6 +155,11 @@ def documented_stream(operation: Operation, contract: Contract) -> bool:
 def complete(case: Case) -> bool:
     """The transfer ended as its framing announced."""
     return case.exchange.ending is Ending.COMPLETE
+
+
+def outgrown(case: Case) -> bool:
+    """The recorder stopped reading at its size limit: what is missing at the end is missing by our own doing."""
+    return case.exchange.ending is Ending.TOO_LARGE
 
 
 def count_of_choices(case: Case) -> int | None:

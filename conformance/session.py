@@ -10,7 +10,9 @@ import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.baseline import Baseline
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
+from streamgauge.captures.gather import Captures
 from streamgauge.conformance.check import CHECKS, Case, Check, select
+from streamgauge.conformance.inferring import inferred_lines
 from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.conformance.plan import NotRun, Plan, plan
 from streamgauge.conformance.recording import record
@@ -20,7 +22,7 @@ from streamgauge.target import Target
 from streamgauge.wire.exchange import Exchange
 from streamgauge.wire.recorder import Limits
 
-__all__ = ["Item", "Settings", "checks_in", "record_into", "require_known"]
+__all__ = ["Item", "Settings", "checks_in", "record_into", "require_known", "take_into"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,11 @@ class Settings:
             for operation in target.contract.operations
         }
 
+    def infer_into(self, writer: BundleWriter) -> None:
+        """Write the schemas of the answers that the documents leave open, if there are any."""
+        if lines := inferred_lines(self._cases):
+            writer.inferred(lines)
+
     def judge(self, item: Item) -> Finding:
         """What the item's check finds in the bundle."""
         cases = self._cases[item.target.name, item.operation.name]
@@ -149,6 +156,24 @@ def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) 
         settings.interrupted = True
     if stopped:
         _write_meta(writer, meta, [*planned.not_run, *stopped])
+    settings.infer_into(writer)
+
+
+def take_into(captures: Captures, writer: BundleWriter, meta: dict[str, Any]) -> None:
+    """Write captured exchanges into the bundle in place of recorded ones: it holds all that its verdict stands on."""
+    writer.checks([check.declaration() for check in CHECKS.values()])
+    rows = [
+        {"probe": each.capture, "target": each.target, "operation": "", "reason": each.reason}
+        for each in captures.not_judged
+    ]
+    targets = [{**each, "key": each["key"] or each["name"] in captures.keyed} for each in meta["targets"]]
+    writer.meta({**meta, "targets": targets, "from": list(captures.names), "not_run": rows})
+    file = writer.exchanges("captured")
+    try:
+        for exchange in captures.exchanges:
+            file.write(exchange)
+    finally:
+        file.close()
 
 
 def _write_meta(writer: BundleWriter, meta: dict[str, Any], not_run: list[NotRun]) -> None:

@@ -12,7 +12,9 @@ from jsonschema.exceptions import ValidationError
 
 from streamgauge import catalog
 from streamgauge.contract.contract import Contract, load_contracts
+from streamgauge.contract.source import Reach
 from streamgauge.errors import ConfigError
+from streamgauge.proxy import proxy_from_environment
 from streamgauge.target import Target, join_url
 from streamgauge.yamlfile import Located, load_yaml
 
@@ -33,10 +35,13 @@ class TargetFlags:
 
     Attributes:
         target: name in streamgauge.yaml.
-        spec: bundled names or paths of documents.
+        spec: bundled names, paths or URLs of documents; `-` for standard input.
+        remote_refs: whether a document may refer to files beside it and to URLs on its own host.
         path: `PATH`, or `OPERATION=PATH` (repeatable).
         header: `NAME=VALUE` or `NAME=${VARIABLE}`.
         api_key_file: file that holds the key and nothing else.
+        client_cert, client_key: PEM files; the key may be in the certificate's file.
+        proxy_from_env: whether HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are obeyed.
         config: the configuration file; `streamgauge.yaml` in the current folder by default.
     """
 
@@ -50,6 +55,10 @@ class TargetFlags:
     api_key_file: Path | None = None
     ca_file: str | None = None
     insecure: bool = False
+    client_cert: str | None = None
+    client_key: str | None = None
+    proxy_from_env: bool = False
+    remote_refs: bool = False
     config: Path | None = None
 
     def with_environment(self, environment: Mapping[str, str]) -> "TargetFlags":
@@ -66,6 +75,16 @@ class TargetFlags:
         elif self.base_url is not None:
             filled.pop("target", None)
         return dataclasses.replace(self, **filled)
+
+    @property
+    def about_sending(self) -> list[str]:
+        """The options given that make sense only where something is sent."""
+        offline = ("spec", "profile", "model", "path")
+        return [
+            f"--{each.name.replace('_', '-')}"
+            for each in dataclasses.fields(self)
+            if each.name not in offline and getattr(self, each.name) != each.default
+        ]
 
     @property
     def names_a_target(self) -> bool:
@@ -97,9 +116,17 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
     if not specs:
         raise ConfigError(
             "no document named for the target",
-            hint=f"Name what it has to keep: --spec with one of {', '.join(catalog.DOCUMENTS)}, or the path of an OpenAPI file.",
+            hint=(
+                f"Name what it has to keep: --spec with one of {', '.join(catalog.DOCUMENTS)}, "
+                "or the path or URL of an OpenAPI file."
+            ),
         )
-    contracts = load_contracts(specs, flags.profile or settings.get("profile"))
+    reach = Reach(
+        remote_refs=flags.remote_refs or settings.get("remote_refs", False),
+        ca_file=flags.ca_file or settings.get("ca_file"),
+        insecure=flags.insecure or settings.get("insecure", False),
+    )
+    contracts = load_contracts(specs, flags.profile or settings.get("profile"), reach)
     operations = [operation.name for contract in contracts for operation in contract.operations]
     paths = {**settings.get("paths", {}), **_paths(flags.path, operations)}
     for name in paths:
@@ -108,6 +135,8 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
     base_url = flags.base_url or settings["base_url"]
     join_url(base_url, "/")
     written = {**settings.get("headers", {}), **_header_flags(flags.header)}
+    certificate = flags.client_cert or settings.get("client_cert")
+    through_proxy = flags.proxy_from_env or settings.get("proxy_from_env", False)
     return [
         Target(
             name=_name(flags, contract, alone=len(contracts) == 1),
@@ -118,8 +147,11 @@ def resolve_targets(flags: TargetFlags, environment: Mapping[str, str] | None = 
             headers={name: _header(name, value, environment, where) for name, (value, where) in written.items()},
             secret_headers=frozenset(name for name, (value, _) in written.items() if _REFERENCE.search(value)),
             paths={name: path for name, path in paths.items() if contract.operation(name)},
-            ca_file=flags.ca_file or settings.get("ca_file"),
-            insecure=flags.insecure or settings.get("insecure", False),
+            ca_file=reach.ca_file,
+            insecure=reach.insecure,
+            client_cert=certificate,
+            client_key=flags.client_key or (None if flags.client_cert else settings.get("client_key")),
+            proxy=proxy_from_environment(base_url) if through_proxy else None,
         )
         for contract in contracts
     ]

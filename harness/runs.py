@@ -8,6 +8,7 @@ from typing import Any
 
 import streamgauge
 from streamgauge.bundle.writer import BundleWriter
+from streamgauge.contract.widening import widened
 from streamgauge.target import Target
 
 __all__ = ["describe_run", "open_bundle", "utc_now"]
@@ -45,11 +46,14 @@ def _describe_target(target: Target) -> dict[str, Any]:
         "key": target.key is not None,
         "auth": {"header": auth.header, "scheme": auth.scheme},
         "insecure": target.insecure,
+        "client_certificate": target.client_cert is not None,
+        "proxy": target.proxy.url if target.proxy else None,
+        "widened": [{"profile": target.contract.profile.name, "what": what} for what in widened(target.contract)],
         "operations": [
             {
                 "name": operation.name,
                 "method": operation.method,
-                "path": target.paths.get(operation.name, operation.path),
+                "path": target.path(operation),
                 "url": target.url(operation),
                 "family": operation.family,
                 "document": operation.document.name,

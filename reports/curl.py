@@ -17,6 +17,10 @@ _SPELT_BY_CURL = {"connection", "transfer-encoding"}
 _ADDED_BY_CURL = {"accept": "Accept", "user-agent": "User-Agent"}
 
 
+_SIGNED = (Credential.VALID, Credential.UNKNOWN)
+"""Where a field for the key held one that should work; of captures nobody knows, and their key is filler."""
+
+
 def curl_line(request: SentRequest, target: dict[str, Any]) -> str | None:
     """
     A command that sends the request again; None when its body is longer than :data:`LONGEST_BODY`.
@@ -50,7 +54,7 @@ def _headers(request: SentRequest, target: dict[str, Any]) -> list[str]:
         lower = name.lower()
         if lower in _SPELT_BY_CURL or (lower, value) in _implied(request):
             continue
-        if lower == auth.get("header", "authorization").lower() and request.credential is Credential.VALID:
+        if lower == auth.get("header", "authorization").lower() and request.credential in _SIGNED:
             scheme = auth.get("scheme", "Bearer")
             form = "" if scheme == "raw" else f"{scheme} "
             words.append(f'{_word(f"{name}: {form}")}"${KEY_VARIABLE}"')

@@ -8,7 +8,7 @@ from streamgauge.bundle.reader import Bundle
 from streamgauge.outcomes import Level, Outcome, fails_gate
 from streamgauge.reports.curl import curl_line
 from streamgauge.reports.excerpt import Excerpt, excerpt_of
-from streamgauge.wire.exchange import Ending, Exchange
+from streamgauge.wire.exchange import Ending, Evidence, Exchange
 
 __all__ = ["SHOWN", "Example", "Finding", "findings_of"]
 
@@ -22,10 +22,12 @@ _ENDING_MEANING: dict[Ending, str] = {
     Ending.REFUSED: "the connection was refused",
     Ending.DNS: "the host name could not be resolved",
     Ending.TLS: "TLS failed",
+    Ending.PROXY: "the proxy opened no way to the target",
     Ending.MALFORMED_HTTP: "the bytes are no HTTP message",
     Ending.TIMEOUT_CONNECT: "no connection within the time limit",
     Ending.TIMEOUT_IDLE: "no byte arrived within the idle limit",
     Ending.TIMEOUT_TOTAL: "not over within the total time limit",
+    Ending.TOO_LARGE: "larger than the recorder reads, which stopped there",
 }
 
 
@@ -43,7 +45,7 @@ class Example:
         status: of the answer; 0 when there was none.
         ending: how it ended, in words.
         excerpt: the bytes; None when nothing came back.
-        curl: the command that sends it again; None when its body is too long for one.
+        curl: the command that sends it again; None when its body is too long for one, or the request is not known.
     """
 
     exchange: str
@@ -79,6 +81,8 @@ class Finding:
     reason: str
     known: dict[str, str] | None
     examples: tuple[Example, ...]
+    widened: tuple[str, ...]
+    """What passed only because the profile lets it; different kinds of it, not every exchange."""
 
     @property
     def total(self) -> int:
@@ -148,6 +152,7 @@ def _finding(
         )
         if outcome in SHOWN
         else (),
+        widened=tuple(said["actual"] for said in line["examples"] if said["outcome"] == Outcome.PASS),
     )
 
 
@@ -161,7 +166,8 @@ def _example(line: dict[str, Any], exchange: Exchange | None, target: dict[str, 
     outcome, event = Outcome(line["outcome"]), line.get("event")
     if exchange is None:
         return Example(**said, outcome=outcome, event=event, recorded=False)
-    ending = _ENDING_MEANING[exchange.ending]
+    told = Evidence.ENDING in exchange.holds
+    ending = _ENDING_MEANING[exchange.ending] if told else "not told by the capture"
     return Example(
         **said,
         outcome=outcome,
@@ -171,8 +177,13 @@ def _example(line: dict[str, Any], exchange: Exchange | None, target: dict[str, 
         status=exchange.status,
         ending=f"{ending} ({exchange.detail})" if exchange.detail else ending,
         excerpt=_excerpt(line, exchange),
-        curl=curl_line(exchange.request, target),
+        curl=curl_line(exchange.request, target) if _repeatable(exchange) else None,
     )
+
+
+def _repeatable(exchange: Exchange) -> bool:
+    """Whether the request is known, and where it went."""
+    return Evidence.REQUEST in exchange.holds and "://" in exchange.request.url
 
 
 def _excerpt(line: dict[str, Any], exchange: Exchange) -> Excerpt | None:

@@ -1,5 +1,6 @@
 """The report before it is laid out: everything that the outputs say about a bundle, computed once."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -53,6 +54,24 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Inferred:
+    """
+    The schema of answers that the document leaves open.
+
+    Attributes:
+        form: `whole` or `chunk`.
+        instances: how many were seen.
+        text: the schema as JSON.
+    """
+
+    target: str
+    operation: str
+    form: str
+    instances: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All that can be said about one run."""
 
@@ -66,6 +85,9 @@ class Report:
     """Those with the most severe findings first."""
 
     findings: tuple[Finding, ...]
+    inferred: tuple[Inferred, ...]
+    """Of answers that the documents leave open."""
+
     load: LoadReport | None
     """None when no load was applied."""
 
@@ -103,8 +125,14 @@ def report_of(directory: Path) -> Report:
         columns=columns,
         topics=tuple(_topics(findings, columns)),
         findings=findings,
+        inferred=tuple(_inferred(line) for line in bundle.inferred),
         load=load,
     )
+
+
+def _inferred(line: dict[str, Any]) -> Inferred:
+    said = {name: line[name] for name in ("target", "operation", "form", "instances")}
+    return Inferred(**said, text=json.dumps(line["schema"], indent=2, sort_keys=True))
 
 
 def _verdict(gate: dict[str, Any]) -> Verdict:
@@ -164,7 +192,7 @@ def _steps(
         yield Step(told, undecided[0].anchor)
     if load and load.failed:
         yield Step(f"Look into {plural(load.failed, 'load request')} without success", "load")
-    if meta.get("not_run"):
+    if meta.get("not_run") and "from" not in meta:
         yield Step(f"Decide whether {plural(len(meta['not_run']), 'unsent probe')} would matter to you", "not-sent")
 
 

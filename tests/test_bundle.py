@@ -25,7 +25,7 @@ from streamgauge.errors import BundleError
 from streamgauge.gate import decide
 from streamgauge.runs import describe_run, open_bundle
 from streamgauge.target import Target
-from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
+from streamgauge.wire.exchange import Credential, Ending, Evidence, Exchange, SentRequest
 from streamgauge.wire.http import Read
 from streamgauge.wire.recorder import Outgoing, Recorder
 
@@ -75,12 +75,13 @@ def exchanges(draw: st.DrawFn) -> Exchange:
             body=draw(st.binary() | TEXT.map(str.encode)),
             credential=draw(st.sampled_from(list(Credential))),
         ),
-        started="2026-01-01T00:00:00.000Z",
+        started=draw(st.sampled_from(["2026-01-01T00:00:00.000Z", ""])),
         wire=b"".join(parts),
         reads=tuple(Read(time / 10**6, len(part)) for time, part in zip(times, parts, strict=True)),
         ending=draw(st.sampled_from(list(Ending))),
         detail=draw(TEXT),
         redacted=tuple(draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=2))),
+        holds=draw(st.just(frozenset(Evidence)) | st.frozensets(st.sampled_from(list(Evidence)))),
     )
 
 

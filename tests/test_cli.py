@@ -165,6 +165,7 @@ def checked(reference: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[s
     done = streamgauge(
         *("check", "--base-url", reference, "--output", "out"),
         *("--spec", "seekr-chat", "--spec", "seekr-completions", "--spec", "deepinfra-completions"),
+        *("--path", "deepinfra-completions=/v1/openai/completions"),
         cwd=folder,
         STREAMGAUGE_API_KEY=DEFAULT_KEY,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamgauge import catalog
 from streamgauge.config import TargetFlags, resolve_targets
 from streamgauge.errors import ConfigError, StreamgaugeError
 from streamgauge.target import Target
@@ -61,6 +62,19 @@ def test_flags_alone() -> None:
     target = resolved(FLAGS)
     assert (target.name, target.base_url, target.model, target.key) == ("seekr", URL, "", None)
     assert [operation.name for operation in target.contract.operations] == ["seekr-chat"]
+
+
+def test_documents_that_refer_to_files_beside_them(tmp_path: Path) -> None:
+    """Only where the user allows it, by flag or in the file; `own.yaml` is no bundled name, so the profile is openai."""
+    body = "{content: {application/json: {schema: {$ref: 'part.yaml#/S'}}}}"
+    own = tmp_path / "own.yaml"
+    own.write_text(f"openapi: 3.1.0\npaths: {{/completions: {{post: {{requestBody: {body}, responses: {{}}}}}}}}\n")
+    (tmp_path / "part.yaml").write_text("S: {type: object, required: [prompt]}\n")
+    assert "--remote-refs" in refusal(flags(spec=(str(own),))).hint
+    config = tmp_path / "streamgauge.yaml"
+    config.write_text(f"targets: {{own: {{base_url: {URL}, spec: {own}, remote_refs: true}}}}\n")
+    for given in (flags(spec=(str(own),), remote_refs=True), TargetFlags(target="own", config=config)):
+        assert resolved(given).contract.operations[0].required == ("prompt",)
 
 
 def test_file(file: Path) -> None:
@@ -129,7 +143,7 @@ def test_two_profiles_make_two_targets(file: Path) -> None:
     assert [target.name for target in found] == ["seekr", "deepinfra"]
 
 
-@pytest.mark.parametrize("spec", ["seekr-chat", "seekr-completions", "deepinfra-completions"])
+@pytest.mark.parametrize("spec", catalog.DOCUMENTS)
 def test_the_servers_of_a_document_are_never_asked(spec: str) -> None:
     """The host that a document names under `servers` is nobody's default."""
     with pytest.raises(ConfigError):
@@ -304,3 +318,28 @@ def test_missing_key_file(tmp_path: Path) -> None:
 def test_key_that_no_header_can_carry() -> None:
     """A key with a line break inside is refused before anything is sent."""
     assert refusal(FLAGS, {"STREAMGAUGE_API_KEY": f"{KEY}\r\nX: y"}).where == "STREAMGAUGE_API_KEY"
+
+
+@pytest.mark.parametrize(
+    "flag", [{}, {"client_cert": "mine.pem"}, {"client_cert": "mine.pem", "client_key": "mine.key"}]
+)
+def test_client_certificates(tmp_path: Path, flag: dict[str, str]) -> None:
+    """A certificate given by flag does not go with the file's key; without one, both are the file's."""
+    path = tmp_path / "c.yaml"
+    path.write_text(f"targets: {{a: {{base_url: {URL}, spec: seekr-chat, client_cert: c.pem, client_key: c.key}}}}")
+    found = resolved(TargetFlags(target="a", config=path, **flag))
+    expected = ("c.pem", "c.key") if not flag else ("mine.pem", flag.get("client_key"))
+    assert (found.client_cert, found.client_key) == expected
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_proxies_of_the_environment(tmp_path: Path, asked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By flag or by file, never by itself."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:3128")
+    monkeypatch.delenv("http_proxy", raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "c.yaml"
+    path.write_text(f"targets: {{a: {{base_url: {URL}, spec: seekr-chat, proxy_from_env: {str(asked).lower()}}}}}")
+    for target in (resolved(flags(proxy_from_env=asked)), resolved(TargetFlags(target="a", config=path))):
+        assert (target.proxy.url if target.proxy else None) == ("http://127.0.0.1:3128" if asked else None)

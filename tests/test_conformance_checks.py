@@ -26,7 +26,7 @@ from streamgauge.conformance.check import CHECKS
 from streamgauge.outcomes import Outcome
 from streamgauge.wire.exchange import Credential, Ending, Exchange
 
-SPECS = ("seekr-chat", "seekr-completions", "deepinfra-completions")
+SPECS = ("seekr-chat", "seekr-completions", "deepinfra-completions", "openai-chat", "openai-completions")
 
 ERROR = json.dumps({"error": {"message": "no", "type": "invalid", "code": 400}}).encode()
 
@@ -38,12 +38,13 @@ def _error(code: int) -> bytes:
 def right(operation: Any) -> list[Exchange]:
     """Exchanges of every kind, all right."""
     detail = json.dumps({"detail": [{"loc": ["body"], "msg": "no", "type": "value"}]}).encode()
-    refuse = operation.name.startswith("seekr")
+    refuse = not operation.name.startswith("deepinfra")
 
     def no(status: int, body: bytes = b"") -> bytes:
-        return http(status, body or (_error(status) if refuse or status != 422 else detail))
+        return http(status, body or (_error(status) if refuse else detail if status == 422 else _worded_error()))
 
     bad = 400 if refuse else 422
+    unknown = 404 if operation.name.startswith("openai") else 422
     extra = {"x_unknown": 1}
     return [
         exchange(operation, request(operation), http(200, _dump(whole_answer(operation))), probe="whole", pair="p"),
@@ -60,13 +61,43 @@ def right(operation: Any) -> list[Exchange]:
         ),
         exchange(operation, b"{", no(bad), probe="malformed"),
         exchange(operation, request(operation, model=...), no(bad), probe="no-model"),
-        exchange(operation, request(operation, model="other"), no(422), probe="unknown"),
-        exchange(operation, stream_request(operation, model="other"), no(422), probe="unknown-stream"),
+        exchange(operation, request(operation, model="other"), no(unknown), probe="unknown"),
+        exchange(operation, stream_request(operation, model="other"), no(unknown), probe="unknown-stream"),
         exchange(operation, request(operation, n="two"), no(bad), probe="n-text"),
         exchange(operation, request(operation), no(401), credential=Credential.NONE, probe="none"),
         exchange(operation, request(operation), no(401), credential=Credential.WRONG, probe="wrong"),
         exchange(operation, b"{", no(401), credential=Credential.NONE, probe="none-malformed"),
-        exchange(operation, b"", http(405, _error(405), extra="Allow: POST\r\n"), method="GET", probe="get"),
+        exchange(operation, b"", _not_allowed(no(405)), method="GET", probe="get"),
+        exchange(operation, b"", http(405, b"", extra="Allow: POST\r\n"), method="HEAD", probe="head"),
+        exchange(
+            operation,
+            request(operation),
+            http(200, _dump(whole_answer(operation))) + b"\r\n",  # RFC 9112, section 9.2: may be discarded
+            probe="empty-line-behind",
+        ),
+        *_with_reasoning(operation),
+    ]
+
+
+def _worded_error() -> bytes:
+    return json.dumps({"error": {"message": "no", "type": "invalid", "code": "not_here"}}).encode()
+
+
+def _not_allowed(wire: bytes) -> bytes:
+    return wire.replace(b"Content-Length", b"Allow: POST\r\nContent-Length", 1)
+
+
+def _with_reasoning(operation: Any, name: str = "reasoning") -> list[Exchange]:
+    """A whole and a streamed answer of a chat that thinks first; nothing for text completions, which cannot."""
+    if operation.family != "chat":
+        return []
+    answer, payloads = whole_answer(operation), copy.deepcopy(chunks(operation))
+    answer["choices"][0]["message"][name] = "hm"
+    payloads[1]["choices"][0]["delta"] = {name: "hm"}
+    body, stream = request(operation, reasoning_effort="low"), stream_request(operation, reasoning_effort="low")
+    return [
+        exchange(operation, body, http(200, _dump(answer)), probe="reasoning"),
+        exchange(operation, stream, chunked(sse(payloads)), probe="reasoning-stream"),
     ]
 
 
@@ -74,7 +105,9 @@ def _with_logprobs(operation: Any) -> Exchange:
     chat = operation.family == "chat"
     parallel = {"tokens": ["one"], "token_logprobs": [-1.0], "top_logprobs": [{"one": -1.0}], "text_offset": [0]}
     answer = whole_answer(operation)
-    answer["choices"][0]["logprobs"] = {"content": [{"token": "one", "logprob": -1.0}]} if chat else parallel
+    answer["choices"][0]["logprobs"] = (
+        {"content": [{"token": "one", "logprob": -1.0, "top_logprobs": []}]} if chat else parallel
+    )
     body = request(operation, logprobs=True if chat else 1)
     return exchange(operation, body, http(200, _dump(answer)), probe="logprobs")
 
@@ -144,6 +177,45 @@ def _cut_stream(operation: Any) -> Exchange:
 def _short_body(operation: Any) -> Exchange:
     wire = http(200, _dump(whole_answer(operation)))[:-5]
     return exchange(operation, request(operation), wire, ending=Ending.CLOSED)
+
+
+@wrong("http.complete")
+def _reset_without_framing(operation: Any) -> Exchange:
+    body = _dump(whole_answer(operation))
+    wire = http(200, body).replace(b"Content-Length: %d\r\n" % len(body), b"")
+    return exchange(operation, request(operation), wire, ending=Ending.RESET)
+
+
+@wrong("http.surplus")
+def _longer_than_announced(operation: Any) -> Exchange:
+    return exchange(operation, request(operation), http(200, _dump(whole_answer(operation))) + b"more")
+
+
+@wrong("http.surplus")
+def _second_response(operation: Any) -> Exchange:
+    return exchange(operation, stream_request(operation), chunked(sse(chunks(operation))) + http(500, b"{}"))
+
+
+@wrong("http.no-content", "request.method")
+def _head_with_body(operation: Any) -> Exchange:
+    return exchange(operation, b"", http(405, _error(405)), method="HEAD")
+
+
+@wrong("http.no-content", "error.status-documented")
+def _no_content_with_body(operation: Any) -> Exchange:
+    return exchange(operation, request(operation), http(204, b"{}"))
+
+
+@wrong("http.one-framing")
+def _two_framings(operation: Any) -> Exchange:
+    wire = chunked(sse(chunks(operation)), extra="Cache-Control: no-cache\r\nContent-Length: 7\r\n")
+    return exchange(operation, stream_request(operation), wire)
+
+
+@wrong("http.valid", "http.answered")
+def _two_lengths(operation: Any) -> Exchange:
+    wire = http(200, _dump(whole_answer(operation)), extra="Content-Length: 7\r\n")
+    return exchange(operation, request(operation), wire, ending=Ending.MALFORMED_HTTP)
 
 
 @wrong("http.whole-media-type")
@@ -249,7 +321,7 @@ def _done_twice(operation: Any) -> Exchange:
     return _body(operation, lambda body: body + b"data: [DONE]\n\n")
 
 
-@wrong("sse.done-last", "usage.stream-own-chunk")
+@wrong("sse.done-last", "usage.stream-place")
 def _after_done(operation: Any) -> Exchange:
     last = chunks(operation)[-1] | {"usage": None}
     return _body(operation, lambda body: body + sse([last], done=False))
@@ -412,7 +484,7 @@ def _usage_not_sent(operation: Any) -> Exchange:
     return _stream(operation, lambda payloads: payloads.pop())
 
 
-@wrong("usage.stream-own-chunk")
+@wrong("usage.stream-place")
 def _usage_with_choice(operation: Any) -> Exchange:
     return _stream(operation, lambda payloads: payloads[-2].update(usage=payloads.pop()["usage"]))
 
@@ -548,6 +620,36 @@ def _body_before_key(operation: Any) -> Exchange:
 @wrong("auth.wrong")
 def _wrong_key_400(operation: Any) -> Exchange:
     return exchange(operation, request(operation), http(400, _error(400)), credential=Credential.WRONG)
+
+
+@wrong("auth.accepted")
+def _key_refused(operation: Any) -> Exchange:
+    return exchange(operation, request(operation), http(401, _error(401)))
+
+
+@wrong("auth.accepted")
+def _key_refused_for_what_is_refused_anyway(operation: Any) -> Exchange:
+    return exchange(operation, b"{", http(401, _error(401)))
+
+
+@wrong("error.code-type")
+def _code_in_words(operation: Any) -> Exchange:
+    return exchange(operation, b"", _not_allowed(http(405, _worded_error())), method="GET")
+
+
+@wrong("response.reasoning-field")
+def _reasoning_under_another_name(operation: Any) -> Exchange:
+    return _with_reasoning(operation, "reasoning_content")[0]
+
+
+@wrong("chunk.reasoning-field")
+def _streamed_reasoning_under_another_name(operation: Any) -> Exchange:
+    return _with_reasoning(operation, "reasoning_content")[1]
+
+
+@wrong("request.valid", "request.feature-supported")
+def _supported_feature_refused(operation: Any) -> Exchange:
+    return exchange(operation, request(operation, stream=True), http(400, _error(400)))
 
 
 @wrong("auth.key-echoed")

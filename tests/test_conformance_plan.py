@@ -11,7 +11,7 @@ from streamgauge.conformance.probes.generated import DANGEROUS, LIMIT, generated
 from streamgauge.conformance.probes.probe import Probe, worst_case_tokens
 from streamgauge.target import Target
 
-SPECS = ("seekr-chat", "seekr-completions", "deepinfra-completions")
+SPECS = ("seekr-chat", "seekr-completions", "deepinfra-completions", "openai-chat", "openai-completions")
 
 
 def _target(spec: str, **more: str) -> Target:

@@ -17,7 +17,7 @@ from streamgauge.load.workload import Workload
 from streamgauge.target import Target
 
 SECRET = "sk-0123456789abcdef"
-NAMES = ("seekr-chat", "seekr-completions", "deepinfra-completions")
+NAMES = ("seekr-chat", "seekr-completions", "deepinfra-completions", "openai-chat", "openai-completions")
 OPERATIONS = {name: load_contracts([name])[0].operations[0] for name in NAMES}
 
 
@@ -130,7 +130,7 @@ def test_a_document_of_ones_own_travels_as_a_file(tmp_path: Path) -> None:
     plan = LoadPlan(whom, contract.operations[0])
     arrived = read_back(locust_command(plan, tmp_path, tmp_path), locust_environment(plan, {}, tmp_path))
     assert arrived.operation.name == plan.operation.name == "my-api"
-    assert arrived.operation.document.normal == plan.operation.document.normal
+    assert arrived.operation.components == plan.operation.components
 
 
 def test_workers_get_a_port_of_their_own(tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ def test_imports_are_absolute(path: Path) -> None:
 @pytest.mark.parametrize(
     ("libraries", "places"),
     [
-        (("httpx", "httpcore"), ("harness/wire/recorder.py",)),
+        (("httpx",), ("harness/wire/recorder.py", "harness/wire/fetch.py")),
+        (("httpcore",), ("harness/wire/recorder.py", "harness/wire/tee.py")),
         (("locust", "gevent", "geventhttpclient"), ("load/",)),
         (("schemathesis",), ("conformance/",)),
         (("jinja2",), ("reports/",)),

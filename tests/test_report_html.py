@@ -206,3 +206,12 @@ def test_partial_bundles(tmp_path: Path, parts: tuple[str, ...], said: tuple[str
     found = Page(report_html(report_of(lean_bundle(tmp_path / "b", *parts))).decode("utf-8"))
     text = " ".join(found.text.split())
     assert [each for each in said if each not in text] == []
+
+
+def test_unsafe_ways_to_the_target_stand_out(tmp_path: Path) -> None:
+    """Unverified TLS and a proxy in between are said of the target itself, not in a note alone."""
+    report = report_of(full_bundle(tmp_path / "b"))
+    report.meta["targets"][0] |= {"insecure": True, "proxy": "http://proxy.example:3128", "client_certificate": True}
+    text = Page(report_html(report).decode("utf-8")).text
+    assert "certificates not verified; with a client certificate" in text
+    assert "through http://proxy.example:3128" in text

@@ -3,17 +3,13 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import answered, lacks_key
-from streamgauge.contract.contract import Contract, Operation
+from streamgauge.conformance.predicates import answered, key_refused, lacks_key
+from streamgauge.contract.widening import key_needed
 from streamgauge.outcomes import Level
-from streamgauge.wire.exchange import Credential
+from streamgauge.wire.exchange import Credential, Evidence
 
 _KEY = "'401': description: Missing or invalid API key."
 _NO_KEY = "the target has no key configured (set STREAMGAUGE_API_KEY)"
-
-
-def _required(operation: Operation, contract: Contract) -> bool:
-    return contract.profile.auth.required
 
 
 def _sent(credential: Credential, case: Case) -> bool:
@@ -30,14 +26,36 @@ def _acceptable(case: Case) -> tuple[int, ...]:
 
 
 @check(
+    "auth.accepted",
+    Level.MUST,
+    "The right key, sent as the profile says, is accepted",
+    requirement=(
+        "The 401 (Unauthorized) status code indicates that the request has not been applied because it lacks valid "
+        "authentication credentials for the target resource."
+    ),
+    source="RFC 9110, section 15.5.2; the profile's `auth` says where the key goes",
+    applies=lambda case: answered(case) and case.exchange.request.credential is Credential.VALID,
+    absent=_NO_KEY,
+    needs=(Evidence.CREDENTIAL,),
+)
+def accepted(case: Case) -> Iterator[Departure]:
+    """Either the key goes elsewhere, or it does not open this: both would hide everything else."""
+    if key_refused(case):
+        auth = case.contract.profile.auth
+        form = auth.header if auth.scheme == "raw" else f"{auth.header}: {auth.scheme}"
+        yield Departure("any other status", f"401 to the key in the form {form}")
+
+
+@check(
     "auth.missing",
     Level.MUST,
     "A request without a key gets 401",
     requirement=_KEY,
     source="/responses/401",
     applies=lambda case: _sent(Credential.NONE, case),
-    concerns=_required,
+    concerns=key_needed,
     absent=_NO_KEY,
+    needs=(Evidence.CREDENTIAL, Evidence.REQUEST),
 )
 def missing(case: Case) -> Iterator[Departure]:
     """Anything else lets strangers in, or hides why they are kept out."""
@@ -52,8 +70,9 @@ def missing(case: Case) -> Iterator[Departure]:
     requirement=_KEY,
     source="/responses/401",
     applies=lambda case: _sent(Credential.WRONG, case),
-    concerns=_required,
+    concerns=key_needed,
     absent=_NO_KEY,
+    needs=(Evidence.CREDENTIAL, Evidence.REQUEST),
 )
 def wrong(case: Case) -> Iterator[Departure]:
     """A key that is only looked for, and not looked at, protects nothing."""
@@ -68,8 +87,9 @@ def wrong(case: Case) -> Iterator[Departure]:
     requirement="An answer about the body tells a stranger how the endpoint reads it.",
     source="common practice; the documents do not say which of two faults is named first",
     applies=lambda case: answered(case) and lacks_key(case) and not case.exchange.request.is_json,
-    concerns=_required,
+    concerns=key_needed,
     absent=_NO_KEY,
+    needs=(Evidence.CREDENTIAL, Evidence.REQUEST),
 )
 def before_body(case: Case) -> Iterator[Departure]:
     """A request with two faults may be refused for either; only reported."""
@@ -85,6 +105,7 @@ def before_body(case: Case) -> Iterator[Departure]:
     source="the plain meaning of a secret",
     applies=lambda case: answered(case) and case.exchange.request.credential is Credential.VALID,
     absent=_NO_KEY,
+    needs=(Evidence.CREDENTIAL,),
 )
 def key_echoed(case: Case) -> Iterator[Departure]:
     """The recorder has blotted it out; where it did, it was there."""

@@ -12,10 +12,11 @@ from streamgauge.conformance.predicates import (
     payloads,
     undocumented,
 )
+from streamgauge.conformance.reasoning import has_reasoning, misnamed, names_field
 from streamgauge.conformance.shapes import OBJECT_OF_CHUNK, reference_problems
 from streamgauge.contract.contract import CHAT, SSE
 from streamgauge.outcomes import Level
-from streamgauge.wire.exchange import Chunk
+from streamgauge.wire.exchange import Chunk, Evidence
 
 _SCHEMA = "/responses/200/content/text~1event-stream/schema"
 
@@ -112,6 +113,7 @@ for _name, _why in (
     requirement="n: how many choices to return; a choice's index is required.",
     source="/requestBody/content/application~1json/schema/properties/n",
     applies=ended,
+    needs=(Evidence.REQUEST,),
 )
 def choice_indexes(case: Case) -> Iterator[Departure]:
     """Two choices under one index become one garbled text."""
@@ -199,4 +201,28 @@ def no_message(case: Case) -> Iterator[Departure]:
     for chunk in payloads(case):
         if any(choice.get("message") is not None for choice in chunk.choices):
             yield Departure("delta only", "a message", event=chunk.event)
+            return
+
+
+def _deltas(case: Case) -> Iterator[tuple[Chunk, Any]]:
+    for chunk in payloads(case):
+        for choice in chunk.choices:
+            yield chunk, choice.get("delta")
+
+
+@check(
+    "chunk.reasoning-field",
+    Level.SHOULD,
+    "Streamed reasoning has the name that the profile says",
+    requirement="delta.reasoning: string or null (Seekr, vLLM); delta.reasoning_content (DeepSeek, SGLang).",
+    source=f"{CLIENTS}; the profile's `dialect.reasoning_field`",
+    applies=lambda case: chat_chunked(case) and any(has_reasoning(delta) for _, delta in _deltas(case)),
+    concerns=names_field,
+    absent="no stream with reasoning",
+)
+def reasoning_field(case: Case) -> Iterator[Departure]:
+    """Under another name the thoughts are silently lost."""
+    for chunk, delta in _deltas(case):
+        if name := misnamed(case, delta):
+            yield Departure(case.contract.profile.dialect.reasoning_field, name, event=chunk.event)
             return

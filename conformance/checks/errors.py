@@ -1,16 +1,39 @@
 """`error.*`: how the endpoint says no."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.predicates import answered, refused, streamed, whole
+from streamgauge.conformance.limits import judged_whole, text_beyond_limit
+from streamgauge.conformance.predicates import answered, outgrown, refused, streamed, whole
 from streamgauge.contract.contract import JSON
-from streamgauge.outcomes import Level
-from streamgauge.wire.exchange import Exchange
+from streamgauge.contract.profile import ANY
+from streamgauge.contract.widening import key_needed
+from streamgauge.outcomes import Level, Outcome
+from streamgauge.wire.exchange import Evidence, Exchange
 
 _RESPONSES = "/responses"
 _ENVELOPE = "ErrorResponse: oneOf: {error: {message (required), type, code, param}} or {error: string}"
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("message"), str)
+
+
+ENVELOPES: dict[str, tuple[str, Callable[[dict[str, Any]], bool]]] = {
+    "openai": ("an object `error` with a `message`", lambda body: _is_error(body.get("error"))),
+    "openai-or-string": (
+        "an object `error` with a `message`, or a text `error`",
+        lambda body: _is_error(body.get("error")) or isinstance(body.get("error"), str),
+    ),
+    "detail": ("a `detail`, text or list", lambda body: isinstance(body.get("detail"), str | list)),
+}
+"""Value of `dialect.error_envelope` → its form in words, and whether a body has it."""
+
+
+def describes(validator: Any, body: dict[str, Any]) -> bool:
+    """Whether a schema takes the body and says something of its members: one that takes everything says nothing."""
+    return validator is not None and validator.accepts(body) and not validator.accepts(dict.fromkeys(body, 0))
 
 
 def _documented_error(case: Case) -> bool:
@@ -26,6 +49,23 @@ def error_schema(case: Case) -> Any:
     return None
 
 
+def _known(case: Case) -> bool:
+    """Whether document or profile knows the status."""
+    return case.contract.allows_status(case.operation, case.exchange.status)
+
+
+def _unknown(case: Case, expected: str) -> Iterator[Departure]:
+    """The status that nobody knows; or the one that passes because the profile allows it, which has to be seen."""
+    status, profile = case.exchange.status, case.contract.profile.name
+    if case.operation.documents_status(status):
+        return
+    if _known(case):
+        told = f"{status}, allowed by the profile {profile}, not listed by the document"
+        yield Departure(expected, told, outcome=Outcome.PASS)
+    else:
+        yield Departure(expected, f"{status} {case.exchange.response.reason}")
+
+
 @check(
     "error.no-5xx",
     Level.MUST,
@@ -36,9 +76,8 @@ def error_schema(case: Case) -> Any:
 )
 def no_5xx(case: Case) -> Iterator[Departure]:
     """Whatever a request holds, a 500 is the server's own fault."""
-    status = case.exchange.status
-    if status >= 500 and not case.contract.allows_status(case.operation, status):
-        yield Departure("2xx or a documented 4xx", f"{status} {case.exchange.response.reason}")
+    if case.exchange.status >= 500:
+        yield from _unknown(case, "2xx or a documented 4xx")
 
 
 @check(
@@ -51,10 +90,12 @@ def no_5xx(case: Case) -> Iterator[Departure]:
 )
 def status_documented(case: Case) -> Iterator[Departure]:
     """A caller cannot handle what nobody told him of. Statuses about the transport (404, 405, 413, ...) are allowed."""
-    status = case.exchange.status
-    if not case.contract.allows_status(case.operation, status):
-        listed = ", ".join(map(str, case.operation.statuses))
-        yield Departure(f"one of {listed}", f"{status} {case.exchange.response.reason}")
+    status, expected = case.exchange.status, f"one of {', '.join(map(str, case.operation.statuses))}"
+    if status == 401 and key_needed(case.operation, case.contract) and not _known(case):
+        told = f"401, which the profile {case.contract.profile.name} demands, not listed by the document"
+        yield Departure(expected, told, outcome=Outcome.PASS)
+    else:
+        yield from _unknown(case, expected)
 
 
 @check(
@@ -67,8 +108,9 @@ def status_documented(case: Case) -> Iterator[Departure]:
 )
 def media_type(case: Case) -> Iterator[Departure]:
     """A proxy's HTML page is no error of the API."""
-    if case.exchange.response.media_type != JSON:
-        yield Departure(JSON, case.exchange.response.header("content-type") or "no Content-Type")
+    allowed = case.operation.json_types(case.exchange.status)
+    if case.exchange.response.media_type not in allowed:
+        yield Departure(" or ".join(allowed), case.exchange.response.header("content-type") or "no Content-Type")
 
 
 @check(
@@ -77,11 +119,15 @@ def media_type(case: Case) -> Iterator[Departure]:
     "A documented error has the documented shape",
     requirement=_ENVELOPE,
     source=f"{_RESPONSES}/<status>/content/application~1json/schema",
-    applies=_documented_error,
+    applies=lambda case: _documented_error(case) and not outgrown(case),
+    needs=(Evidence.ENDING,),
 )
 def envelope(case: Case) -> Iterator[Departure]:
     """Callers show its message and switch on its code."""
     text = case.exchange.json
+    if limited := text_beyond_limit(text, len(case.exchange.response.body)):
+        yield limited
+        return
     if not text.valid:
         yield Departure("a JSON error body", text.defects[0].detail if text.defects else "no JSON")
         return
@@ -95,16 +141,22 @@ def envelope(case: Case) -> Iterator[Departure]:
     "An error whose body is not documented looks like the others",
     requirement=_ENVELOPE,
     source=CLIENTS,
-    applies=lambda case: refused(case) and not _documented_error(case) and case.exchange.request.method != "HEAD",
-    concerns=lambda operation, contract: contract.profile.dialect.error_envelope == "openai",
+    applies=lambda case: (
+        refused(case) and not _documented_error(case) and not outgrown(case) and case.exchange.request.method != "HEAD"
+    ),
+    concerns=lambda operation, contract: contract.profile.dialect.error_envelope != ANY,
+    needs=(Evidence.ENDING,),
 )
 def envelope_undocumented(case: Case) -> Iterator[Departure]:
-    """One parser for all errors."""
-    text, validator = case.exchange.json, error_schema(case)
-    told = isinstance(text.value, dict) and ("error" in text.value or "detail" in text.value)
-    if not (told or (validator is not None and text.valid and validator.accepts(text.value))):
+    """One parser for all errors: in the profile's form, or in that of the errors that the document describes."""
+    if limited := text_beyond_limit(case.exchange.json, len(case.exchange.response.body)):
+        yield limited
+        return
+    expected, holds = ENVELOPES[case.contract.profile.dialect.error_envelope]
+    body = case.exchange.json.value if case.exchange.json.valid else None
+    if not (isinstance(body, dict) and (holds(body) or describes(error_schema(case), body))):
         shown = case.exchange.response.body[:60].decode("utf-8", "replace")
-        yield Departure("a JSON object with `error`", repr(shown))
+        yield Departure(expected, repr(shown))
 
 
 @check(
@@ -127,6 +179,40 @@ def _code(exchange: Exchange) -> int | None:
     error = body.get("error") if isinstance(body, dict) else None
     value = error.get("code") if isinstance(error, dict) else None
     return value if type(value) is int else None
+
+
+def _open_code(case: Case) -> bool:
+    """An error with a code whose type the document leaves open: it takes a number there as well as a word."""
+    body = case.exchange.json.value
+    error = body.get("error") if isinstance(body, dict) else None
+    if not (refused(case) and isinstance(error, dict) and "code" in error):
+        return False
+    validator = case.operation.response(case.exchange.status, JSON)
+    return all(validator.accepts({**body, "error": {**error, "code": code}}) for code in (1, "word"))
+
+
+_CODES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "integer": ("an integer", (int,)),
+    "string": ("a string or null", (str, type(None))),
+}
+
+
+@check(
+    "error.code-type",
+    Level.SHOULD,
+    "An error code is of the type that the profile says",
+    requirement="error.code: type: integer (Seekr, vLLM); string or null (OpenAI)",
+    source=f"{CLIENTS}; the profile's `dialect.error_code`",
+    applies=_open_code,
+    concerns=lambda operation, contract: contract.profile.dialect.error_code != ANY,
+    absent="no error with a code whose type the document leaves open",
+)
+def code_type(case: Case) -> Iterator[Departure]:
+    """Typed clients read one or the other; where the document says which, `error.envelope` judges it."""
+    expected, types = _CODES[case.contract.profile.dialect.error_code]
+    value = case.exchange.json.value["error"]["code"]
+    if type(value) not in types:
+        yield Departure(expected, repr(value))
 
 
 @check(
@@ -152,6 +238,7 @@ def not_in_200(case: Case) -> Iterator[Departure]:
     source=_RESPONSES,
     applies=streamed,
 )
+@judged_whole
 def not_in_stream(case: Case) -> Iterator[Departure]:
     """Once the status is out, many clients never look for an error again."""
     failed = case.exchange.stream.error
@@ -200,9 +287,12 @@ def retry_after(case: Case) -> Iterator[Departure]:
     "A limited rate answers in the documented shape",
     requirement="'429': description: Rate limit exceeded. content: application/json",
     source=f"{_RESPONSES}/429",
-    applies=lambda case: case.exchange.status == 429 and case.operation.documents_body(429, JSON),
+    applies=lambda case: (
+        case.exchange.status == 429 and not outgrown(case) and case.operation.documents_body(429, JSON)
+    ),
     concerns=lambda operation, contract: operation.documents_body(429, JSON),
     absent="the rate was never limited",
+    needs=(Evidence.ENDING,),
 )
 def limit_envelope(case: Case) -> Iterator[Departure]:
     """A gateway's own page is what callers get exactly when they most need the message."""

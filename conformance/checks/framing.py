@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
-from streamgauge.conformance.predicates import complete, documented_stream, streamed
-from streamgauge.outcomes import Level
+from streamgauge.conformance.limits import judged_whole
+from streamgauge.conformance.predicates import complete, documented_stream, outgrown, streamed
+from streamgauge.outcomes import Level, Outcome
+from streamgauge.wire.exchange import Evidence
 from streamgauge.wire.json import read_json
 from streamgauge.wire.sse import DONE
 
@@ -27,20 +29,17 @@ def _shown(text: str, limit: int = 80) -> str:
     requirement="Event streams in this format must always be encoded as UTF-8.",
     source="WHATWG HTML, section 9.2.5",
     applies=streamed,
+    needs=(Evidence.BYTES, Evidence.ENDING),
 )
+@judged_whole
 def utf8(case: Case) -> Iterator[Departure]:
     """One bad byte turns into U+FFFD in a browser and into an exception elsewhere."""
-    body = case.exchange.response.body
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        cut_off = problem.end == len(body) and not complete(case)
+    bad = case.exchange.stream.reader.not_utf8
+    if bad is not None:
+        body = case.exchange.response.body
+        cut_off = bad.end == len(body) and not complete(case)
         if not cut_off:
-            yield Departure(
-                "UTF-8",
-                f"byte 0x{body[problem.start]:02x}: {problem.reason}",
-                span=(problem.start, problem.end),
-            )
+            yield Departure("UTF-8", f"byte 0x{body[bad.start]:02x}: {bad.reason}", span=(bad.start, bad.end))
 
 
 @check(
@@ -50,6 +49,7 @@ def utf8(case: Case) -> Iterator[Departure]:
     requirement="The UTF-8 decode algorithm strips one leading UTF-8 Byte Order Mark (BOM), if any.",
     source="WHATWG HTML, section 9.2.6",
     applies=streamed,
+    needs=(Evidence.BYTES,),
 )
 def bom(case: Case) -> Iterator[Departure]:
     """Legal, but many client libraries lose the first event to it."""
@@ -64,13 +64,17 @@ def bom(case: Case) -> Iterator[Departure]:
     requirement="end-of-line = ( cr lf / cr / lf )",
     source="WHATWG HTML, section 9.2.5",
     applies=streamed,
+    needs=(Evidence.ENDING,),
 )
+@judged_whole
 def line_ending(case: Case) -> Iterator[Departure]:
     """All three are legal, also mixed; hand-written clients split on LF or CRLF only."""
     seen: dict[bytes, tuple[int, int]] = {}
     for event in case.exchange.stream.events:
         for line in event.lines:
-            seen.setdefault(line.ending, (line.end - len(line.ending), line.end))
+            # A CR at the very end of what was cut off may be half of a CRLF.
+            if line.ending != b"\r" or line.end < len(case.exchange.response.body) or complete(case):
+                seen.setdefault(line.ending, (line.end - len(line.ending), line.end))
     if b"\r" in seen or len(seen) > 1:
         span = seen.get(b"\r") or list(seen.values())[-1]
         yield Departure(
@@ -87,7 +91,9 @@ def line_ending(case: Case) -> Iterator[Departure]:
     requirement=_SEQUENCE,
     source=f"{_SEQUENCE_SOURCE}; WHATWG HTML, section 9.2.6",
     applies=streamed,
+    needs=(Evidence.ENDING,),
 )
+@judged_whole
 def blank_line(case: Case) -> Iterator[Departure]:
     """Without it two payloads become one event, and the last event is never dispatched."""
     stream = case.exchange.stream
@@ -113,6 +119,7 @@ def blank_line(case: Case) -> Iterator[Departure]:
     source=_SEQUENCE_SOURCE,
     applies=streamed,
 )
+@judged_whole
 def data_space(case: Case) -> Iterator[Departure]:
     """WHATWG makes the space optional; clients that look for `data: ` see nothing without it."""
     for event in case.exchange.stream.events:
@@ -134,6 +141,7 @@ def data_space(case: Case) -> Iterator[Departure]:
     source=_SEQUENCE_SOURCE,
     applies=streamed,
 )
+@judged_whole
 def one_data_line(case: Case) -> Iterator[Departure]:
     """Several lines are legal and joined by LF; clients that read line by line fail on them."""
     for event in case.exchange.stream.dispatched:
@@ -154,6 +162,7 @@ def one_data_line(case: Case) -> Iterator[Departure]:
     source="WHATWG HTML, section 9.2.6",
     applies=streamed,
 )
+@judged_whole
 def event_name(case: Case) -> Iterator[Departure]:
     """A named event never reaches `onmessage`."""
     for event in case.exchange.stream.dispatched:
@@ -170,6 +179,7 @@ def event_name(case: Case) -> Iterator[Departure]:
     source=_SEQUENCE_SOURCE,
     applies=streamed,
 )
+@judged_whole
 def data_empty(case: Case) -> Iterator[Departure]:
     """A ping written as `data:` reaches the client as an event whose JSON cannot be parsed."""
     for event in case.exchange.stream.dispatched:
@@ -186,6 +196,7 @@ def data_empty(case: Case) -> Iterator[Departure]:
     source=_SEQUENCE_SOURCE,
     applies=streamed,
 )
+@judged_whole
 def data_json(case: Case) -> Iterator[Departure]:
     """Every client parses every payload."""
     for chunk in case.exchange.stream.chunks:
@@ -202,7 +213,15 @@ def _defects(case: Case, rule: JsonRule) -> Iterator[Departure]:
                 return
 
 
-@check("sse.strict-json", Level.MUST, "The payloads' JSON is strict", **STRICT.declared, applies=streamed)
+@check(
+    "sse.strict-json",
+    Level.MUST,
+    "The payloads' JSON is strict",
+    **STRICT.declared,
+    applies=streamed,
+    needs=(Evidence.BYTES,),
+)
+@judged_whole
 def strict_json(case: Case) -> Iterator[Departure]:
     """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
     return _defects(case, STRICT)
@@ -215,11 +234,13 @@ def strict_json(case: Case) -> Iterator[Departure]:
     **INTEROPERABLE.declared,
     applies=streamed,
 )
+@judged_whole
 def interoperable_json(case: Case) -> Iterator[Departure]:
     """Which of two values counts, and what a lone surrogate becomes, differs from parser to parser."""
     return _defects(case, INTEROPERABLE)
 
 
+@judged_whole
 def _done(case: Case) -> Iterator[Departure]:
     stream = case.exchange.stream
     if stream.error is not None:
@@ -232,6 +253,7 @@ def _done(case: Case) -> Iterator[Departure]:
             f"none ({case.exchange.ending}, {len(stream.dispatched)} events)",
             event=last,
             span=None if last else (max(size - 1, 0), size),
+            outcome=Outcome.INCONCLUSIVE if outgrown(case) else None,
         )
     elif len(stream.done) > 1:
         yield Departure("one [DONE]", f"{len(stream.done)}", event=stream.done[1])
@@ -245,6 +267,7 @@ check(
     source=_SEQUENCE_SOURCE,
     applies=streamed,
     concerns=documented_stream,
+    needs=(Evidence.ENDING,),
 )(_done)
 
 check(
@@ -255,6 +278,7 @@ check(
     source=CLIENTS,
     applies=streamed,
     concerns=lambda operation, contract: operation.streams and not documented_stream(operation, contract),
+    needs=(Evidence.ENDING,),
 )(_done)
 
 
@@ -265,7 +289,9 @@ check(
     requirement=_SEQUENCE,
     source=_SEQUENCE_SOURCE,
     applies=lambda case: streamed(case) and bool(case.exchange.stream.done),
+    needs=(Evidence.ENDING,),
 )
+@judged_whole
 def done_last(case: Case) -> Iterator[Departure]:
     """Clients stop reading there, so what follows is lost."""
     stream = case.exchange.stream

@@ -3,19 +3,40 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import answered, sends_key, unknown_model, valid_request
-from streamgauge.contract.contract import JSON, Contract, Operation
+from streamgauge.conformance.predicates import (
+    answered,
+    key_refused,
+    sends_key,
+    unknown_model,
+    used_features,
+    valid_request,
+)
+from streamgauge.contract.contract import Contract, Operation
+from streamgauge.contract.features import FEATURES
+from streamgauge.contract.profile import SUPPORTED
 from streamgauge.outcomes import Level, Outcome
+from streamgauge.wire.exchange import Evidence
 
 _BODY = "/requestBody/content/application~1json/schema"
 
 
 def _posted(case: Case) -> bool:
-    return answered(case) and sends_key(case) and case.exchange.request.method == case.operation.method
+    right_method = case.exchange.request.method == case.operation.method
+    return answered(case) and sends_key(case) and not key_refused(case) and right_method
 
 
 def _shown(case: Case) -> str:
     return f"{case.exchange.status} {case.exchange.response.reason}".strip()
+
+
+def _one_of(case: Case, allowed: tuple[int, ...]) -> Iterator[Departure]:
+    """The first status is the vendor's own; that one of the others passes has to be seen."""
+    status = case.exchange.status
+    if status not in allowed:
+        yield Departure(" or ".join(map(str, allowed)), _shown(case))
+    elif status != allowed[0]:
+        name = case.contract.profile.name
+        yield Departure(str(allowed[0]), f"{status}, accepted by the profile {name} as well", outcome=Outcome.PASS)
 
 
 def _no_json(case: Case) -> bool:
@@ -29,6 +50,7 @@ def _no_json(case: Case) -> bool:
     requirement="'400': description: Malformed request body, or `model` missing.",
     source="/responses/400; RFC 9110, section 15.5",
     applies=_no_json,
+    needs=(Evidence.REQUEST,),
 )
 def malformed(case: Case) -> Iterator[Departure]:
     """The client's fault has to look like it."""
@@ -43,12 +65,11 @@ def malformed(case: Case) -> Iterator[Departure]:
     requirement="'400': description: Malformed request body, or `model` missing.",
     source="/responses/400",
     applies=lambda case: _no_json(case) and 400 <= case.exchange.status < 500,
+    needs=(Evidence.REQUEST,),
 )
 def malformed_status(case: Case) -> Iterator[Departure]:
     """The profile says which statuses count as the document's."""
-    allowed = case.contract.profile.dialect.malformed_status
-    if case.exchange.status not in allowed:
-        yield Departure(" or ".join(map(str, allowed)), _shown(case))
+    yield from _one_of(case, case.contract.profile.dialect.malformed_status)
 
 
 def _lacks_model(case: Case) -> bool:
@@ -70,6 +91,7 @@ def _model_needed(operation: Operation, contract: Contract) -> bool:
     source="/responses/400",
     applies=_lacks_model,
     concerns=_model_needed,
+    needs=(Evidence.REQUEST,),
 )
 def model_missing(case: Case) -> Iterator[Departure]:
     """A default nobody asked for answers, and is billed, instead."""
@@ -84,6 +106,7 @@ def model_missing(case: Case) -> Iterator[Departure]:
     requirement="'422': description: Deployment not found, or the request is unprocessable.",
     source="/responses/422",
     applies=lambda case: _posted(case) and unknown_model(case),
+    needs=(Evidence.REQUEST,),
 )
 def model_unknown(case: Case) -> Iterator[Departure]:
     """Another model answers in its place, and its answer is taken for the right one's."""
@@ -98,12 +121,11 @@ def model_unknown(case: Case) -> Iterator[Departure]:
     requirement="'422': description: Deployment not found, or the request is unprocessable.",
     source="/responses/422",
     applies=lambda case: _posted(case) and unknown_model(case) and 400 <= case.exchange.status < 500,
+    needs=(Evidence.REQUEST,),
 )
 def model_unknown_status(case: Case) -> Iterator[Departure]:
     """The profile says which statuses count as the document's."""
-    allowed = case.contract.profile.dialect.unknown_model_status
-    if case.exchange.status not in allowed:
-        yield Departure(" or ".join(map(str, allowed)), _shown(case))
+    yield from _one_of(case, case.contract.profile.dialect.unknown_model_status)
 
 
 def _breaks_schema(case: Case) -> bool:
@@ -121,6 +143,7 @@ def _breaks_schema(case: Case) -> bool:
     requirement="'400': description: Malformed request body; 422: the request is unprocessable.",
     source=_BODY,
     applies=_breaks_schema,
+    needs=(Evidence.REQUEST,),
 )
 def invalid(case: Case) -> Iterator[Departure]:
     """Accepted, it hides the caller's mistake: the property is read in some other way, or not at all."""
@@ -136,12 +159,48 @@ def invalid(case: Case) -> Iterator[Departure]:
     requirement="'200': description: Successful response.",
     source=_BODY,
     applies=lambda case: _posted(case) and valid_request(case),
+    needs=(Evidence.REQUEST,),
 )
 def valid(case: Case) -> Iterator[Departure]:
     """A documented 4xx for an optional feature is a refusal, and no fault by itself."""
+    if not 400 <= case.exchange.status < 500:
+        return
+    profile = case.contract.profile
+    if lacking := profile.unsupported(used_features(case)):
+        told = f"{case.exchange.status}, expected by the profile {profile.name}: it has {', '.join(lacking)} as unsupported"
+        yield Departure("2xx", told, outcome=Outcome.PASS)
+        return
+    body = case.exchange.response.body[:160].decode("utf-8", "replace")
+    yield Departure("2xx", f"{_shown(case)}: {body}", outcome=Outcome.REFUSED)
+
+
+def _asks_only_for_supported(case: Case) -> bool:
+    """A plain request but for features that the profile calls supported: nothing else in it could be refused."""
+    if not (_posted(case) and valid_request(case)):
+        return False
+    used, said = used_features(case), case.contract.profile.features
+    if not used or any(said.get(name) != SUPPORTED for name in used):
+        return False
+    asking = {param for name in used for param in FEATURES[name].params}
+    given = {name for name, value in case.exchange.sent.items() if value is not None}
+    return given & set(case.operation.properties) <= asking | _plain_names(case.operation)
+
+
+@check(
+    "request.feature-supported",
+    Level.SHOULD,
+    "A feature that the profile calls supported is not refused",
+    requirement="features: NAME: supported",
+    source="the profile's `features`, which quotes the vendor",
+    applies=_asks_only_for_supported,
+    concerns=lambda operation, contract: SUPPORTED in contract.profile.features.values(),
+    absent="no plain request used a feature that the profile calls supported",
+    needs=(Evidence.REQUEST,),
+)
+def feature_supported(case: Case) -> Iterator[Departure]:
+    """What the vendor promises has to be there."""
     if 400 <= case.exchange.status < 500:
-        body = case.exchange.response.body[:160].decode("utf-8", "replace")
-        yield Departure("2xx", f"{_shown(case)}: {body}", outcome=Outcome.REFUSED)
+        yield Departure(f"2xx for {', '.join(sorted(used_features(case)))}", _shown(case))
 
 
 def _plain_names(operation: Operation) -> set[str]:
@@ -166,6 +225,11 @@ def _only_adds_unknown(case: Case) -> bool:
     )
 
 
+def _takes_more(operation: Operation) -> bool:
+    """The document says outright that further properties are allowed."""
+    return operation.schemas.resolved(operation.request_schema).get("additionalProperties") is True
+
+
 @check(
     "request.extra-property",
     Level.MUST,
@@ -173,10 +237,13 @@ def _only_adds_unknown(case: Case) -> bool:
     requirement="additionalProperties: true",
     source=f"{_BODY}/additionalProperties",
     applies=_only_adds_unknown,
-    concerns=lambda operation, contract: operation.request_object.get("additionalProperties") is True,
+    concerns=lambda operation, contract: _takes_more(operation),
+    needs=(Evidence.REQUEST,),
 )
 def extra_property(case: Case) -> Iterator[Departure]:
     """Clients send the properties of newer or other versions along."""
+    if case.contract.profile.unsupported(used_features(case)) and 400 <= case.exchange.status < 500:
+        return  # the refusal is about the feature: the request without it tells
     if not 200 <= case.exchange.status < 300:
         extra = sorted(set(case.exchange.sent) - set(case.operation.properties))
         yield Departure("2xx", f"{_shown(case)} for {', '.join(extra)}")
@@ -193,11 +260,13 @@ def _wants_json(case: Case) -> bool:
     requirement="'400' ... '429': content: application/json",
     source="/responses",
     applies=_wants_json,
+    needs=(Evidence.REQUEST,),
 )
 def stream_refused_whole(case: Case) -> Iterator[Departure]:
     """The statuses hold for the request, whatever form its answer should have had."""
-    if case.exchange.response.media_type != JSON:
-        yield Departure(JSON, case.exchange.response.header("content-type") or "no Content-Type")
+    allowed = case.operation.json_types(case.exchange.status)
+    if case.exchange.response.media_type not in allowed:
+        yield Departure(" or ".join(allowed), case.exchange.response.header("content-type") or "no Content-Type")
 
 
 @check(
@@ -206,7 +275,10 @@ def stream_refused_whole(case: Case) -> Iterator[Departure]:
     "Another method on the path gets 405 with Allow",
     requirement="The origin server MUST generate an Allow header field in a 405 response.",
     source="RFC 9110, section 15.5.6",
-    applies=lambda case: answered(case) and case.exchange.request.method not in (case.operation.method, "OPTIONS"),
+    applies=lambda case: (
+        answered(case) and sends_key(case) and case.exchange.request.method not in (case.operation.method, "OPTIONS")
+    ),
+    needs=(Evidence.REQUEST,),
 )
 def method(case: Case) -> Iterator[Departure]:
     """404 hides that the path is right."""

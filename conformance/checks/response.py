@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
+from streamgauge.conformance.limits import text_beyond_limit
 from streamgauge.conformance.predicates import (
     count_of_choices,
     documented,
@@ -13,9 +15,11 @@ from streamgauge.conformance.predicates import (
     valid_request,
     whole,
 )
+from streamgauge.conformance.reasoning import has_reasoning, misnamed, names_field
 from streamgauge.conformance.shapes import OBJECT_OF_WHOLE, reference_problems
 from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON
 from streamgauge.outcomes import Level, Outcome
+from streamgauge.wire.exchange import Evidence
 
 _SCHEMA = "/responses/200/content/application~1json/schema"
 _DAY = 86_400.0
@@ -28,11 +32,14 @@ _DAY = 86_400.0
     requirement="content: application/json",
     source="/responses/200/content/application~1json",
     applies=lambda case: whole(case) and case.exchange.response.complete,
+    needs=(Evidence.ENDING,),
 )
 def json_object(case: Case) -> Iterator[Departure]:
     """Nothing before the value, nothing after it."""
     text = case.exchange.json
-    if not isinstance(text.value, dict):
+    if limited := text_beyond_limit(text, len(case.exchange.response.body)):
+        yield limited
+    elif not isinstance(text.value, dict):
         defect = text.defects[0] if text.defects else None
         start = max(defect.offset, 0) if defect else 0
         yield Departure(
@@ -54,7 +61,14 @@ def _defects(case: Case, rule: JsonRule) -> Iterator[Departure]:
             return
 
 
-@check("response.strict-json", Level.MUST, "A whole answer is strict JSON", **STRICT.declared, applies=_readable)
+@check(
+    "response.strict-json",
+    Level.MUST,
+    "A whole answer is strict JSON",
+    **STRICT.declared,
+    applies=_readable,
+    needs=(Evidence.BYTES,),
+)
 def strict_json(case: Case) -> Iterator[Departure]:
     """Lenient parsers hide it, strict ones (Go, Rust, .NET) stop."""
     return _defects(case, STRICT)
@@ -156,6 +170,7 @@ def created_integer(case: Case) -> Iterator[Departure]:
     requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
     source=CLIENTS,
     applies=lambda case: object_answer(case) and isinstance(case.exchange.json.value.get("created"), (int, float)),
+    needs=(Evidence.CLOCK,),
 )
 def created_seconds(case: Case) -> Iterator[Departure]:
     """Milliseconds overflow 32-bit clients; zero or a start-up time misleads logs."""
@@ -172,6 +187,7 @@ def created_seconds(case: Case) -> Iterator[Departure]:
     requirement="required: model",
     source=f"{_SCHEMA}/properties/model; {CLIENTS}",
     applies=lambda case: object_answer(case) and valid_request(case),
+    needs=(Evidence.REQUEST,),
 )
 def model(case: Case) -> Iterator[Departure]:
     """Another name may mean another model."""
@@ -187,6 +203,7 @@ def model(case: Case) -> Iterator[Departure]:
     requirement="n: how many choices to return; a choice's index is required.",
     source="/requestBody/content/application~1json/schema/properties/n",
     applies=lambda case: object_answer(case) and valid_request(case),
+    needs=(Evidence.REQUEST,),
 )
 def choices(case: Case) -> Iterator[Departure]:
     """`n` accepted and not honoured costs its caller an exception."""
@@ -222,6 +239,7 @@ def _asks_logprobs(case: Case) -> bool:
     source=f"{_SCHEMA} (logprobs of a choice)",
     applies=lambda case: object_answer(case) and valid_request(case) and _asks_logprobs(case),
     concerns=documented,
+    needs=(Evidence.REQUEST,),
 )
 def logprobs(case: Case) -> Iterator[Departure]:
     """The schema requires none of the arrays, so that the other family's form passes it unseen."""
@@ -238,4 +256,29 @@ def logprobs(case: Case) -> Iterator[Departure]:
         sizes = [len(array) for array in arrays if isinstance(array, list)]
         if len(set(sizes)) > 1:
             yield Departure("arrays of one length", ", ".join(map(str, sizes)))
+            return
+
+
+def _messages(case: Case) -> list[Any]:
+    choices = case.exchange.json.value.get("choices")
+    return (
+        [choice.get("message") for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    )
+
+
+@check(
+    "response.reasoning-field",
+    Level.SHOULD,
+    "A whole answer's reasoning has the name that the profile says",
+    requirement="message.reasoning: string or null (Seekr, vLLM); message.reasoning_content (DeepSeek, SGLang).",
+    source=f"{CLIENTS}; the profile's `dialect.reasoning_field`",
+    applies=lambda case: object_answer(case) and any(map(has_reasoning, _messages(case))),
+    concerns=names_field,
+    absent="no whole answer with reasoning",
+)
+def reasoning_field(case: Case) -> Iterator[Departure]:
+    """Under another name the thoughts are silently lost."""
+    for message in _messages(case):
+        if name := misnamed(case, message):
+            yield Departure(case.contract.profile.dialect.reasoning_field, name)
             return

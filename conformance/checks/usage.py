@@ -1,13 +1,14 @@
 """`usage.*`: what the answer says it cost."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.predicates import chunked, count_of_choices, ended, object_answer, valid_request
 from streamgauge.conformance.tokens import limit_of
+from streamgauge.contract.profile import ANY
 from streamgauge.outcomes import Level
-from streamgauge.wire.exchange import Chunk, Exchange
+from streamgauge.wire.exchange import Chunk, Evidence, Exchange
 
 _USAGE = "UsageInfo: prompt_tokens, total_tokens, completion_tokens"
 _SOURCE = "/responses/200/content/application~1json/schema/properties/usage"
@@ -73,6 +74,7 @@ def total(case: Case) -> Iterator[Departure]:
         and limit_of(case.exchange.sent) is not None
         and _counts(case, "completion_tokens") is not None
     ),
+    needs=(Evidence.REQUEST,),
 )
 def limit(case: Case) -> Iterator[Departure]:
     """The limit is the caller's protection against cost."""
@@ -108,6 +110,7 @@ def _finish_reasons(exchange: Exchange) -> list[Any]:
         and _finish_reasons(case.exchange) == ["length"] * (count_of_choices(case) or 0)
     ),
     absent="no answer with several choices that were all cut by the limit",
+    needs=(Evidence.REQUEST,),
 )
 def all_choices(case: Case) -> Iterator[Departure]:
     """Where the limit cut every choice, the sum is known: limit times choices; one limit means that one was counted."""
@@ -118,6 +121,16 @@ def all_choices(case: Case) -> Iterator[Departure]:
     )
     if allowed and wanted and counts and counts[0] == allowed:
         yield Departure(f"{allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
+
+
+_PLACES: dict[str, tuple[str, Callable[[Chunk], bool]]] = {
+    "own-chunk": ("`choices: []`", lambda chunk: chunk.object.get("choices") == []),
+    "last-choice": (
+        "a finish reason",
+        lambda chunk: any(choice.get("finish_reason") is not None for choice in chunk.choices),
+    ),
+}
+"""Value of `dialect.usage_chunk` → the last chunk in words, and whether a chunk is like that."""
 
 
 def _asks_usage(case: Case) -> bool:
@@ -132,6 +145,7 @@ def _asks_usage(case: Case) -> bool:
     requirement="stream_options.include_usage: boolean",
     source=f"{_OPTIONS}/include_usage",
     applies=lambda case: ended(case) and _asks_usage(case),
+    needs=(Evidence.REQUEST,),
 )
 def stream_requested(case: Case) -> Iterator[Departure]:
     """Accepted and not honoured: the caller cannot account for the stream."""
@@ -140,18 +154,21 @@ def stream_requested(case: Case) -> Iterator[Departure]:
 
 
 @check(
-    "usage.stream-own-chunk",
+    "usage.stream-place",
     Level.SHOULD,
-    "The usage comes last, in a chunk without choices",
+    "The usage of a stream comes last, where the profile says: by default in a chunk without choices",
     requirement="An additional chunk is streamed before [DONE]; its choices are an empty array.",
-    source=CLIENTS,
+    source=f"{CLIENTS}; the profile's `dialect.usage_chunk`",
     applies=lambda case: ended(case) and _asks_usage(case) and bool(_usage_chunks(case.exchange)),
+    concerns=lambda operation, contract: contract.profile.dialect.usage_chunk != ANY,
+    needs=(Evidence.REQUEST,),
 )
-def stream_own_chunk(case: Case) -> Iterator[Departure]:
-    """Clients look for the chunk whose `choices` is empty."""
+def stream_place(case: Case) -> Iterator[Departure]:
+    """Clients look for the chunk whose `choices` is empty, or for usage beside the finish reason."""
+    expected, holds = _PLACES[case.contract.profile.dialect.usage_chunk]
     last = case.exchange.stream.chunks[-1]
-    if last.object.get("choices") != [] or not isinstance(last.object.get("usage"), dict):
-        yield Departure("a last chunk with `choices: []` and usage", "usage elsewhere", event=_event(case))
+    if not isinstance(last.object.get("usage"), dict) or not holds(last):
+        yield Departure(f"usage in a last chunk with {expected}", "usage elsewhere", event=_event(case))
 
 
 @check(
@@ -161,6 +178,7 @@ def stream_own_chunk(case: Case) -> Iterator[Departure]:
     requirement="include_usage: default: false",
     source=f"{_OPTIONS}/include_usage",
     applies=lambda case: ended(case) and case.exchange.sent.get("stream_options") is None,
+    needs=(Evidence.REQUEST,),
 )
 def stream_unrequested(case: Case) -> Iterator[Departure]:
     """A chunk without choices surprises clients that did not ask for it."""
@@ -182,6 +200,7 @@ def stream_unrequested(case: Case) -> Iterator[Departure]:
         and any(not other.wants_stream and _usage(other) is not None for other in case.partners)
     ),
     absent="no pair of answers that both carry usage",
+    needs=(Evidence.REQUEST,),
 )
 def pair(case: Case) -> Iterator[Departure]:
     """Two code paths, one prompt: a difference means that one of them renders another prompt."""

@@ -3,7 +3,7 @@
 import base64
 from typing import Any
 
-from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
+from streamgauge.wire.exchange import Credential, Ending, Evidence, Exchange, SentRequest
 from streamgauge.wire.http import Read
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "EXCHANGES",
     "FINDINGS",
     "GATE",
+    "INFERRED",
     "LOAD",
     "META",
     "RECORDS",
@@ -31,11 +32,13 @@ FINDINGS = "findings.jsonl"
 RECORDS = "records-{}.jsonl"
 LOAD = "load.json"
 GATE = "gate.json"
+INFERRED = "inferred.json"
 
 
 def exchange_line(exchange: Exchange, blob: str, offset: int) -> dict[str, Any]:
     """The line that stands for an exchange whose bytes begin at `offset` of the blob file."""
     request = exchange.request
+    known = {} if exchange.holds == frozenset(Evidence) else {"holds": sorted(each.value for each in exchange.holds)}
     return {
         "id": exchange.id,
         "target": exchange.target,
@@ -55,6 +58,7 @@ def exchange_line(exchange: Exchange, blob: str, offset: int) -> dict[str, Any]:
         "wire": {"file": blob, "offset": offset, "size": len(exchange.wire)},
         "reads": [[round(read.time, 6), read.size] for read in exchange.reads],
         "redacted": [list(span) for span in exchange.redacted],
+        **known,
     }
 
 
@@ -80,6 +84,7 @@ def exchange_from_line(line: dict[str, Any], wire: bytes) -> Exchange:
         wire=wire,
         reads=tuple(Read(time, size) for time, size in line["reads"]),
         redacted=tuple((start, end) for start, end in line["redacted"]),
+        holds=frozenset(map(Evidence, line.get("holds", Evidence))),
     )
 
 

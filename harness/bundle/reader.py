@@ -11,6 +11,7 @@ from streamgauge.bundle.layout import (
     EXCHANGES,
     FINDINGS,
     GATE,
+    INFERRED,
     LOAD,
     META,
     RECORDS,
@@ -61,6 +62,12 @@ class Bundle:
     def gate(self) -> dict[str, Any]:
         """The verdict; empty when the run did not get that far."""
         found: dict[str, Any] = self._whole(GATE, {})
+        return found
+
+    @functools.cached_property
+    def inferred(self) -> list[dict[str, Any]]:
+        """The schemas of answers that the documents leave open; none when they leave nothing open."""
+        found: list[dict[str, Any]] = self._whole(INFERRED, [])
         return found
 
     @functools.cached_property

@@ -12,6 +12,7 @@ from streamgauge.bundle.layout import (
     EXCHANGES,
     FINDINGS,
     GATE,
+    INFERRED,
     LOAD,
     META,
     VERSION,
@@ -99,6 +100,10 @@ class BundleWriter:
     def gate(self, gate: dict[str, Any]) -> None:
         """Write the verdict."""
         self._whole(GATE, gate)
+
+    def inferred(self, lines: list[dict[str, Any]]) -> None:
+        """Write the schemas of the answers that the documents leave open."""
+        self._whole(INFERRED, lines)
 
     def load(self, load: dict[str, Any]) -> None:
         """Write (again) what the load run was and how it went."""

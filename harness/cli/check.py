@@ -20,12 +20,21 @@ __all__ = ["command"]
 @click.argument("sections", metavar="[SECTION]...", nargs=-1)
 @target_options
 @check_options
+@click.option(
+    "--from",
+    "captured",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    multiple=True,
+    help="Judge stored bytes and send nothing: a bundle, a HAR file, `curl -i` output, or a folder of those. Repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the probes and their worst-case tokens; send nothing.")
 @output_options
 def command(
     sections: tuple[str, ...],
     target_flags: "TargetFlags",
     check: "CheckPart",
+    captured: tuple[Path, ...],
     dry_run: bool,
     output: Path | None,
     quiet: bool,
@@ -43,11 +52,16 @@ def command(
       streamgauge check --target staging --dry-run
       streamgauge check --target staging --write-baseline known.yaml
       streamgauge check --target staging --baseline known.yaml
+      streamgauge check --from captures/ --spec openai-chat --spec openai-completions
+      streamgauge check --from runs/20260101T120000Z-check
     """
-    from streamgauge.cli.verdict import console_for, perform
+    from streamgauge.cli.verdict import console_for, judge_captures, perform
 
     check = dataclasses.replace(check, sections=sections)
     check.require_sense()
+    if captured:
+        _require_offline(target_flags, check, dry_run=dry_run)
+        return judge_captures(captured, target_flags, console_for(quiet=quiet), output=output, check=check)
     targets = resolve_targets(target_flags)
     console = console_for(quiet=quiet)
     if dry_run:
@@ -56,3 +70,13 @@ def command(
         print_plan(targets, check, console)
         return ExitCode.PASS
     return perform("check", targets, console, output=output, check=check)
+
+
+def _require_offline(flags: "TargetFlags", check: "CheckPart", *, dry_run: bool) -> None:
+    """Refuse what makes no sense where nothing is sent."""
+    from streamgauge.errors import UsageError
+
+    said = [*flags.about_sending, *check.about_sending, *(["--dry-run"] if dry_run else [])]
+    if said:
+        hint = "It takes --spec, --profile, --model, --path, --baseline, --write-baseline and --output."
+        raise UsageError(f"--from sends nothing, so it does not go with {', '.join(said)}", hint=hint)

@@ -4,19 +4,23 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from streamgauge.baseline import Baseline
+from streamgauge.bundle.layout import INFERRED
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
 from streamgauge.target import Target
 
-__all__ = ["CheckPart", "check_into", "print_findings"]
+if TYPE_CHECKING:
+    from streamgauge.captures.gather import Captures
+
+__all__ = ["CheckPart", "check_captures", "check_into", "print_findings"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,6 +34,12 @@ class CheckPart:
     baseline: Baseline | None = None
     write_baseline: Path | None = None
     verbose: bool = False
+
+    @property
+    def about_sending(self) -> list[str]:
+        """The options given that make sense only where probes are sent."""
+        said = {"--select": self.select, "--budget-tokens": self.budget_tokens, "--concurrency": self.concurrency}
+        return [option for option, value in said.items() if value not in ((), None)]
 
     def require_sense(self) -> None:
         """
@@ -87,7 +97,32 @@ def check_into(
 
         settings.on_plan, settings.on_exchange = on_plan, on_exchange
         record_into(settings, writer, meta)
+        if (inferred := writer.path / INFERRED).exists():
+            console.print(f"answers that the document leaves open: the schema seen is in {inferred}", markup=False)
         progress.update(judging, visible=True)
+        judge_all(settings, on_item=lambda: progress.advance(judging))
+    return settings.interrupted
+
+
+def check_captures(
+    captures: "Captures", writer: BundleWriter, meta: dict[str, Any], part: CheckPart, console: Console
+) -> bool:
+    """
+    Judge what was captured; everything is in the bundle afterwards.
+
+    Returns:
+        Whether the user interrupted the judging.
+
+    Raises:
+        CannotTellError: the suite itself broke.
+    """
+    from streamgauge.conformance.runner import judge_all
+    from streamgauge.conformance.session import Settings, take_into
+
+    settings = Settings(targets=captures.targets, directory=writer.path, sections=part.sections, baseline=part.baseline)
+    with _progress(console) as progress:
+        judging = progress.add_task("judging", total=len(settings.items()))
+        take_into(captures, writer, meta)
         judge_all(settings, on_item=lambda: progress.advance(judging))
     return settings.interrupted
 

@@ -36,6 +36,8 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
     for (_, operation, probe), (requests, tokens) in rows.items():
         table.add_row(operation, probe, str(requests), str(tokens))
     console.print(table)
+    for note in (f"{target.name}: {note}" for target in targets for note in target.contract.notes):
+        console.print(note, markup=False, highlight=False)
     for url in dict.fromkeys(url for url, _, _ in rows):
         console.print(f"would go to {url}", markup=False, highlight=False)
     console.print(

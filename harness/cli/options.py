@@ -23,7 +23,7 @@ _TARGET_OPTIONS = (
         "--spec",
         metavar="SPEC",
         multiple=True,
-        help="What it has to keep: a bundled document (`list specs`) or a path. Repeatable.",
+        help="What it has to keep: a bundled document (`list specs`), a path, a URL, or - (stdin). Repeatable.",
     ),
     click.option("--profile", metavar="PROFILE", help="Vendor profile, by name or path. [default: the document's own]"),
     click.option("--model", metavar="MODEL", help="Model to ask for. [default: the only one that is served]"),
@@ -47,6 +47,14 @@ _TARGET_OPTIONS = (
     ),
     click.option("--ca-file", metavar="FILE", help="Certificates to trust instead of the system's (PEM)."),
     click.option("--insecure", is_flag=True, help="Leave TLS certificates unverified. The report says so."),
+    click.option("--client-cert", metavar="FILE", help="Certificate to show, and its key unless --client-key (PEM)."),
+    click.option("--client-key", metavar="FILE", help="Key of that certificate, without a passphrase (PEM)."),
+    click.option(
+        "--proxy-from-env",
+        is_flag=True,
+        help="Obey HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY. [default: ask the target itself]",
+    ),
+    click.option("--remote-refs", is_flag=True, help="Let a document refer to files beside it and to its own host."),
     click.option("--config", type=_PATH, metavar="FILE", help="Configuration. [default: streamgauge.yaml]"),
 )
 

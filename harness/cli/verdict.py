@@ -1,5 +1,6 @@
 """The way of `check`, `load` and `run` from a preflight to the last line: bundle, parts, gate, report, exit code."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ from streamgauge.target import Target
 if TYPE_CHECKING:
     from streamgauge.cli.checking import CheckPart
     from streamgauge.cli.loading import LoadPart
+    from streamgauge.config import TargetFlags
 
-__all__ = ["console_for", "perform"]
+__all__ = ["console_for", "judge_captures", "perform"]
 
 WIDTH_IN_FILES = 160
 """Columns of a table that goes into a file or a CI log."""
@@ -64,10 +66,44 @@ def perform(
         print_findings(writer.path, console, verbose=check.verbose)
     if load is not None and not interrupted:
         load_verdict = load.run(targets, writer, console)
-    bundle = Bundle(writer.path)
+    return _conclude(writer.path, console, check=check, load=load_verdict, interrupted=interrupted)
+
+
+def judge_captures(
+    paths: Sequence[Path], flags: "TargetFlags", console: Console, *, output: Path | None, check: "CheckPart"
+) -> ExitCode:
+    """
+    Check what was captured before, gate, report: `check --from`. Nothing is sent.
+
+    Returns:
+        The exit code of the gate.
+    """
+    from streamgauge.captures.gather import gather, gather_targets, sources
+    from streamgauge.cli.checking import check_captures, print_findings
+    from streamgauge.runs import open_bundle
+
+    found = sources(paths)
+    captures = gather(found, gather_targets(found, flags))
+    for line in (*captures.notes, *captures.summary.splitlines()):
+        console.print(line, markup=False)
+    writer, meta = open_bundle("check", captures.targets, output=output, notes=captures.notes)
+    interrupted = check_captures(captures, writer, meta, check, console)
+    print_findings(writer.path, console, verbose=check.verbose)
+    return _conclude(writer.path, console, check=check, interrupted=interrupted)
+
+
+def _conclude(
+    directory: Path,
+    console: Console,
+    *,
+    check: "CheckPart | None",
+    load: tuple[ExitCode, str] | None = None,
+    interrupted: bool = False,
+) -> ExitCode:
+    bundle = Bundle(directory)
     baseline = check.baseline if check else None
-    gate = decide(bundle.findings, baseline=baseline, load=load_verdict, interrupted=interrupted)
-    write_whole(writer.path / GATE, gate.line())
+    gate = decide(bundle.findings, baseline=baseline, load=load, interrupted=interrupted)
+    write_whole(directory / GATE, gate.line())
     if check is not None and check.write_baseline is not None:
         from streamgauge.baseline import write_baseline
         from streamgauge.runs import utc_now
@@ -77,7 +113,7 @@ def perform(
             f"\nwrote {count} known findings to {check.write_baseline}: say in each why it is accepted",
             markup=False,
         )
-    _print_verdict(writer.path, gate)
+    _print_verdict(directory, gate)
     return gate.exit_code
 
 

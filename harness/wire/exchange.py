@@ -13,8 +13,9 @@ from typing import Any
 from streamgauge.wire.http import HttpResponse, Read, decode_response
 from streamgauge.wire.json import JsonText, read_json
 from streamgauge.wire.sse import DONE, Event, SseReader
+from streamgauge.wire.unframed import decode_unframed
 
-__all__ = ["Chunk", "Credential", "Ending", "Exchange", "SentRequest", "Stream"]
+__all__ = ["Chunk", "Credential", "Ending", "Evidence", "Exchange", "SentRequest", "Stream"]
 
 
 class Ending(enum.StrEnum):
@@ -30,12 +31,17 @@ class Ending(enum.StrEnum):
     REFUSED = "refused"
     DNS = "dns"
     TLS = "tls"
+    PROXY = "proxy"
+    """The proxy opened no way to the target."""
+
     MALFORMED_HTTP = "malformed-http"
     TIMEOUT_CONNECT = "timeout-connect"
     TIMEOUT_IDLE = "timeout-idle"
     """No byte arrived for the idle limit."""
 
     TIMEOUT_TOTAL = "timeout-total"
+    TOO_LARGE = "too-large"
+    """The answer outgrew the recorder's limit, and reading stopped: how it would have ended is not known."""
 
 
 class Credential(enum.StrEnum):
@@ -50,6 +56,38 @@ class Credential(enum.StrEnum):
 
     UNCONFIGURED = "unconfigured"
     """The target has no key, so none was sent."""
+
+    UNKNOWN = "unknown"
+    """Sent by somebody else, who did not note it."""
+
+
+class Evidence(enum.StrEnum):
+    """What an exchange may hold beside the answer itself: everything when we sent it, less when somebody else stored it."""
+
+    TIMES = "times"
+    """When each read came."""
+
+    FRAMING = "framing"
+    """The body with its transfer coding, and what came behind it."""
+
+    BYTES = "bytes"
+    """The body's bytes as sent: not decoded to text and encoded again on the way."""
+
+    ENDING = "ending"
+    """How the transfer ended, and so whether the body is all there."""
+
+    REQUEST = "request"
+    """The body that was sent."""
+
+    CREDENTIAL = "credential"
+    """In which form the key was sent."""
+
+    CLOCK = "clock"
+    """The wall-clock time of the exchange."""
+
+
+FIRST_BYTES = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How a stream begins, whatever its media type says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +183,7 @@ class Exchange:
         ending: how the transfer ended.
         detail: what the client's network stack said about a bad ending.
         redacted: spans of `wire` that hid a secret.
+        holds: what is known of it. Where evidence is missing, the attributes that would tell it have some plain value.
     """
 
     id: str
@@ -159,12 +198,18 @@ class Exchange:
     pair: str = ""
     detail: str = ""
     redacted: tuple[tuple[int, int], ...] = field(default=())
+    holds: frozenset[Evidence] = frozenset(Evidence)
 
     @cached_property
     def response(self) -> HttpResponse:
         """The answer, decoded from the wire."""
-        timed_out = self.ending in (Ending.TIMEOUT_IDLE, Ending.TIMEOUT_TOTAL)
-        return decode_response(self.wire, self.reads, method=self.request.method, closed=not timed_out)
+        if Evidence.FRAMING not in self.holds:
+            whole = self.ending is Ending.COMPLETE and Evidence.ENDING in self.holds
+            return decode_unframed(self.wire, self.reads, complete=whole)
+        # Only an orderly close ends a body without framing (RFC 9112, section 8).
+        open_or_broken = (Ending.TIMEOUT_IDLE, Ending.TIMEOUT_TOTAL, Ending.TOO_LARGE, Ending.RESET)
+        closed = self.ending not in open_or_broken
+        return decode_response(self.wire, self.reads, method=self.request.method, closed=closed)
 
     @property
     def status(self) -> int:
@@ -193,8 +238,16 @@ class Exchange:
 
     @property
     def wants_stream(self) -> bool:
-        """Whether the request asked for a stream."""
+        """Whether the request asked for a stream; where the request is not held, whether the answer is one."""
+        if Evidence.REQUEST not in self.holds:
+            return self.is_stream
         return isinstance(self.sent, dict) and self.sent.get("stream") is True
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer is an event stream, by its media type or by its first bytes."""
+        response = self.response
+        return response.media_type == "text/event-stream" or response.body.lstrip().startswith(FIRST_BYTES)
 
     @property
     def rate_limited(self) -> bool:

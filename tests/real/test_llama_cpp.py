@@ -39,7 +39,7 @@ SHOULD = {
     "seekr-completions": {
         "request.invalid",
         "request.method",
-        "usage.stream-own-chunk",
+        "usage.stream-place",
         "usage.stream-unrequested",
     },
 }
