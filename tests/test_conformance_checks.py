@@ -652,6 +652,23 @@ def _supported_feature_refused(operation: Any) -> Exchange:
     return exchange(operation, request(operation, stream=True), http(400, _error(400)))
 
 
+@wrong("request.valid")
+def _stream_refused_for_its_temperature(operation: Any) -> Exchange:
+    # The schema bounds nothing: whoever refuses the temperature says nothing about streams.
+    return exchange(operation, request(operation, stream=True, temperature=-1), http(400, _error(400)))
+
+
+@wrong("request.valid")
+def _extra_refused_for_its_limit(operation: Any) -> Exchange:
+    return exchange(operation, request(operation, x_unknown=1, max_tokens=0), http(400, _error(400)))
+
+
+@wrong("request.valid")
+def _extra_refused_for_its_message(operation: Any) -> Exchange:
+    body = request(operation, x_unknown=1, messages=[{"role": "user"}])
+    return exchange(operation, body, http(400, _error(400)))
+
+
 @wrong("auth.key-echoed")
 def _key_in_answer(operation: Any) -> Exchange:
     wire = http(400, _error(400))

@@ -1,6 +1,7 @@
 """`request.*`: what the endpoint takes and what it turns away."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.predicates import (
@@ -181,9 +182,7 @@ def _asks_only_for_supported(case: Case) -> bool:
     used, said = used_features(case), case.contract.profile.features
     if not used or any(said.get(name) != SUPPORTED for name in used):
         return False
-    asking = {param for name in used for param in FEATURES[name].params}
-    given = {name for name, value in case.exchange.sent.items() if value is not None}
-    return given & set(case.operation.properties) <= asking | _plain_names(case.operation)
+    return _not_plain(case) <= {param for name in used for param in FEATURES[name].params}
 
 
 @check(
@@ -203,25 +202,43 @@ def feature_supported(case: Case) -> Iterator[Departure]:
         yield Departure(f"2xx for {', '.join(sorted(used_features(case)))}", _shown(case))
 
 
-def _plain_names(operation: Operation) -> set[str]:
+_PLAIN: dict[str, Callable[[Any], bool]] = {
+    "model": lambda value: True,
+    "messages": lambda value: isinstance(value, list) and bool(value) and all(map(_says_text, value)),
+    "prompt": lambda value: isinstance(value, str) and value != "",
+    "max_tokens": lambda value: _within(value, 1, 256),
+    "max_completion_tokens": lambda value: _within(value, 1, 256),
+    "temperature": lambda value: _within(value, 0, 2),
+    "stream": lambda value: True,
+}
+"""Property of every request → whether no server could refuse its value, which is valid by the document."""
+
+
+def _within(value: Any, low: int, high: int) -> bool:
+    return isinstance(value, (int, float)) and low <= value <= high
+
+
+def _says_text(message: Any) -> bool:
+    if not isinstance(message, dict) or message.get("role") not in ("system", "user", "assistant"):
+        return False
+    return isinstance(message.get("content"), str) and message["content"] != ""
+
+
+def _not_plain(case: Case) -> set[str]:
+    """The documented properties of a valid request that a server might refuse."""
     return {
-        "model",
-        "messages",
-        "prompt",
-        "max_tokens",
-        "max_completion_tokens",
-        "temperature",
-        "stream",
-    } & set(operation.properties)
+        name
+        for name, value in case.exchange.sent.items()
+        if name in case.operation.properties and value is not None and not (name in _PLAIN and _PLAIN[name](value))
+    }
 
 
 def _only_adds_unknown(case: Case) -> bool:
-    body = case.exchange.sent
     return (
         _posted(case)
         and valid_request(case)
-        and bool(set(body) - set(case.operation.properties))
-        and set(body) & set(case.operation.properties) <= _plain_names(case.operation)
+        and bool(set(case.exchange.sent) - set(case.operation.properties))
+        and not _not_plain(case)
     )
 
 
