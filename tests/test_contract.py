@@ -459,7 +459,7 @@ def test_any_text_as_a_document(tmp_path_factory: pytest.TempPathFactory, text: 
         ("seekr-chat", {}, "", "required"),
         ("seekr-chat", {"messages": MESSAGES, "n": "2"}, "/n", "anyOf"),
         ("seekr-chat", {"messages": [{"role": "robot"}]}, "/messages/0/role", "enum"),
-        ("seekr-completions", {"seed": 2**63}, "/seed", "anyOf"),
+        ("seekr-completions", {"seed": 2**63}, "/seed", "maximum"),
         ("deepinfra-completions", {"model": 1, "prompt": "x"}, "/model", "type"),
         ("deepinfra-completions", {"model": "m", "prompt": "x", "temperature": 3}, "/temperature", "maximum"),
     ],
@@ -469,6 +469,25 @@ def test_problems_name_the_place(spec: str, body: Any, pointer: str, keyword: st
     problems = operation_of(spec).request.problems(body)
     assert (pointer, keyword) in [(problem.pointer, problem.keyword) for problem in problems]
     assert all(str(problem).startswith(problem.pointer or "(the whole)") for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("instance", "expected"),
+    [
+        ({"c": 1}, "(the whole): 'a' is a required property"),
+        ("x", "(the whole): 'x' is not of type 'object' or 'x' is not of type 'null'"),
+        ({"a": {"n": 1}}, "/a/n: 1 is not of type 'string'"),
+        ({"a": 5}, "/a: 5 is not of type 'object' or 5 is not of type 'boolean'"),
+    ],
+)
+def test_problem_is_that_of_the_branch_that_is_meant(instance: Any, expected: str) -> None:
+    """Where one branch of a union has the instance's type, its defect is told, and not that null would do as well."""
+    inner = {"anyOf": [{"type": "object", "properties": {"n": {"type": "string"}}}, {"type": "boolean"}]}
+    validator = Validator(
+        {"anyOf": [{"type": "object", "required": ["a"], "properties": {"a": inner}}, {"type": "null"}]}
+    )
+
+    assert str(validator.problems(instance)[0]) == expected
 
 
 def test_pointers_are_escaped() -> None:

@@ -84,15 +84,34 @@ def pointer_of(path: Any) -> str:
 
 
 def _problem(error: ValidationError) -> Problem:
-    """Descend into a union as far as one branch is clearly meant: the one that gets deepest into the instance."""
+    """Descend into a union as far as one branch is clearly meant: of the right type, and deepest into the instance."""
     while error.context:
-        deepest = max(len(candidate.absolute_path) for candidate in error.context)
-        closest = [candidate for candidate in error.context if len(candidate.absolute_path) == deepest]
-        if deepest == len(error.absolute_path) and len(error.context) > 1 and error.validator in ("anyOf", "oneOf"):
-            wanted = " or ".join(dict.fromkeys(_short(candidate) for candidate in closest))
-            return Problem(pointer_of(error.absolute_path), str(error.validator), wanted)
+        branches = _meant(error)
+        deepest = max(len(each.absolute_path) for branch in branches for each in branch)
+        closest = [each for each in map(_deepest, branches) if len(each.absolute_path) == deepest]
+        if len({each.message for each in closest}) > 1 and len({tuple(each.absolute_path) for each in closest}) == 1:
+            wanted = " or ".join(dict.fromkeys(map(_short, closest)))
+            return Problem(pointer_of(closest[0].absolute_path), str(error.validator), wanted)
         error = closest[0]
     return Problem(pointer_of(error.absolute_path), str(error.validator), _short(error))
+
+
+def _meant(union: ValidationError) -> list[list[ValidationError]]:
+    """What is wrong in each branch that may be meant: one that wants another type is none, unless all do."""
+    branches: dict[Any, list[ValidationError]] = {}
+    for error in union.context:
+        branches.setdefault(error.schema_path[0], []).append(error)
+    place = len(union.absolute_path)
+    fitting = [
+        branch
+        for branch in branches.values()
+        if not any(error.validator == "type" and len(error.absolute_path) == place for error in branch)
+    ]
+    return fitting or list(branches.values())
+
+
+def _deepest(branch: list[ValidationError]) -> ValidationError:
+    return max(branch, key=lambda error: len(error.absolute_path))
 
 
 def _short(error: ValidationError) -> str:
