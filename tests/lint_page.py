@@ -24,7 +24,8 @@ same are folded into the first one, with their number. `--json` gives every poin
 
 The exit code is 1 when there is an error (`--fail-on warning`: or a warning), 2 when the command itself is wrong.
 `--rule` and `--ignore` select by id, `streamgauge explain ID` shows a rule. Rules about sampling parameters, answers and
-`model` apply to POST paths that end in `/chat/completions` or `/completions`, all others to any OpenAPI 3.0 or 3.1 document.
+`model` apply to POST paths that end in `/chat/completions` or `/completions` (where there is none, to operations whose request
+has the fields of one), all others to any OpenAPI 3.0 or 3.1 document.
 
 The examples are fragments; the tests put them into a whole document and see that the first is found and the second is not.
 """

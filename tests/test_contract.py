@@ -574,7 +574,7 @@ def test_allowed_statuses() -> None:
         ("name: seekr", "name: Seekr!", 1),
         ("stream: true", "streams: true", 10),
         ("400, 422", "400, 1000", 12),
-        ("title: X", "titel: X", 1),
+        ("title: X", "titel: X", 2),
     ],
 )
 def test_broken_profiles(tmp_path: Path, old: str, new: str, line: int) -> None:

@@ -256,7 +256,16 @@ def test_answers_by_range_and_default(tmp_path: Path) -> None:
     assert not operation.response(422, JSON).accepts([])
     assert operation.media_types(404) == tuple(content)
     everything = contract_of(tmp_path, {}, responses={"default": {"description": "", "content": content}})
-    assert everything.allows_status(everything.operations[0], 500)
+    (operation,) = everything.operations
+    assert [everything.allows_status(operation, status) for status in (200, 404, 500, 503)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert operation.documents_body(500, JSON)  # `default` says what a failure looks like, not that there may be one
+    named = contract_of(tmp_path, {}, responses={"default": {"description": ""}, "5XX": {"description": ""}})
+    assert named.allows_status(named.operations[0], 503)
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,30 @@ def test_our_own_documents_are_clean(spec: str) -> None:
     assert {finding.rule.level for finding in lint(spec)} <= {LintLevel.INFO}
 
 
+BY_FIELDS = """
+openapi: 3.1.0
+info: {title: Example, version: '1'}
+paths:
+  /generate:
+    post:
+      requestBody:
+        content:
+          application/json:
+            schema: {properties: {prompt: {type: string}, max_tokens: {type: integer, minimum: 0}}}
+      responses: {}
+"""
+
+
+def test_what_check_recognises_by_fields_is_known_to_the_rules(tmp_path: Path) -> None:
+    """An operation that `check` judges for its fields is one of a family to `lint`, too; without them it is none."""
+    told = {}
+    for name, text in {"known": BY_FIELDS, "other": BY_FIELDS.replace("max_tokens", "size")}.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+        told[name] = {finding.rule.id for finding in lint(str(tmp_path / f"{name}.yaml"))}
+    assert told["known"] - told["other"] == {"spec.input-optional"}
+    assert told["other"] - told["known"] >= {"spec.no-family"}
+
+
 def test_the_page_is_that_of_the_rules() -> None:
     """docs/lint.md tells of every rule what the rule says itself."""
     compared(ROOT / "docs" / "lint.md", page())

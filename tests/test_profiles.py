@@ -130,7 +130,7 @@ features:
 @pytest.mark.parametrize(
     ("old", "new", "where", "what"),
     [
-        ("error_envelope: any", "error_envelop: any", "8:1", "error_envelop"),
+        ("error_envelope: any", "error_envelop: any", "11:3", "error_envelop"),
         ("error_envelope: any", "error_envelope: none", "11:19", "none"),
         ("  error_envelope: any", "  error_envelope: any\n  error_code: number", "12:15", "number"),
         ("  error_envelope: any", "  error_envelope: any\n  reasoning_field: thoughts", "12:20", "thoughts"),
@@ -138,9 +138,9 @@ features:
         ("[404]", "[]", "10:25", "non-empty"),
         ("[404]", "[200]", "10:26", "200"),
         ("n: supported", "n: yes", "13:6", "True"),
-        ("n: supported", "choices: supported", "12:1", "choices"),
+        ("n: supported", "choices: supported", "13:3", "choices"),
         ("paths: [/chat]", "paths: [chat]", "7:13", "chat"),
-        ("paths: [/chat]", "path: /chat", "6:3", "path"),
+        ("paths: [/chat]", "path: /chat", "7:5", "path"),
         ("header: Authorization", "header: 'Author ization'", "4:8", "Author"),
         ("name: mine", "named: mine\nname: mine", "1:1", "named"),
     ],
@@ -375,3 +375,13 @@ def test_stream_false_removes_no_must(document: str, tmp_path: Path) -> None:
     (silent,) = load_contracts([document], written(dataclasses.replace(SILENT, name="quiet"), tmp_path))
 
     assert musts(told.operations[0], denied) >= musts(silent.operations[0], SILENT)
+
+
+def test_no_profile_allows_500(tmp_path: Path) -> None:
+    """A 500 is the server's own fault (RFC 9110, 15.6.1): to allow it would take the MUST of `error.no-5xx` away."""
+    with pytest.raises(DocumentError, match="500"):
+        load_profile(written(turned(SILENT, "allowed_statuses", (405, 500)), tmp_path))
+    assert load_profile(written(turned(SILENT, "allowed_statuses", (405, 503)), tmp_path)).allowed_statuses == (
+        405,
+        503,
+    )

@@ -12,9 +12,9 @@ from streamgauge.contract.operation import CHAT, COMPLETIONS, Operation
 from streamgauge.contract.references import Tokens
 from streamgauge.errors import DocumentError
 
-__all__ = ["operations_of"]
+__all__ = ["METHODS", "family_by_path", "operations_of", "recognised"]
 
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 _ENDS = {"/chat/completions": CHAT, "/completions": COMPLETIONS}
 """How the path of a family ends, the longer one first."""
@@ -45,11 +45,7 @@ def operations_of(document: Document, said: Said) -> list[Operation]:
     """
     schemas = Schemas(document)
     candidates = _candidates(document)
-    found = [(each, family) for each in candidates if (family := _named(each, document, said) or _by_path(each))]
-    if not found:
-        found = [(each, family) for each in candidates if (family := _by_fields(each, schemas))]
-        for each, family in found:
-            document.notes.append(f"{each.method} {each.path} is taken for {family} by the fields of its request")
+    found = _recognised(document, schemas, candidates, said)
     if not found and len(candidates) == 1 and (family := said.get(document.name, {}).get("family")):
         found = [(candidates[0], family)]
     if not found:
@@ -73,6 +69,39 @@ def operations_of(document: Document, said: Said) -> list[Operation]:
     return operations
 
 
+def recognised(document: Document) -> dict[tuple[str, str], str]:
+    """
+    Upper-case method and path → family, of the operations that need no profile to be recognised.
+
+    Raises:
+        DocumentError: the document is not built as OpenAPI says.
+    """
+    found = _recognised(document, Schemas(document), _candidates(document), {})
+    return {(each.method, each.path): family for each, family in found}
+
+
+def family_by_path(method: str, path: str) -> str | None:
+    """The family of an operation whose upper-case method and path tell it."""
+    if method != "POST":  # GET of the same path lists completions that were kept
+        return None
+    return next((family for end, family in _ENDS.items() if path.endswith(end)), None)
+
+
+def _recognised(
+    document: Document, schemas: Schemas, candidates: list[_Candidate], said: Said
+) -> list[tuple[_Candidate, str]]:
+    found = [
+        (each, family)
+        for each in candidates
+        if (family := _named(each, document, said) or family_by_path(each.method, each.path))
+    ]
+    if not found:
+        found = [(each, family) for each in candidates if (family := _by_fields(each, schemas))]
+        for each, family in found:
+            document.notes.append(f"{each.method} {each.path} is taken for {family} by the fields of its request")
+    return found
+
+
 def _candidates(document: Document) -> list[_Candidate]:
     paths = document.root.child("paths")
     found = []
@@ -81,7 +110,7 @@ def _candidates(document: Document) -> list[_Candidate]:
             continue
         item = paths.child(path)
         found += [
-            _Candidate(method.upper(), path, item.child(method)) for method in item.mapping() if method in _METHODS
+            _Candidate(method.upper(), path, item.child(method)) for method in item.mapping() if method in METHODS
         ]
     return found
 
@@ -93,12 +122,6 @@ def _name(each: _Candidate, document: Document) -> str:
 def _named(each: _Candidate, document: Document, said: Said) -> str | None:
     family: str | None = said.get(_name(each, document), {}).get("family")
     return family
-
-
-def _by_path(each: _Candidate) -> str | None:
-    if each.method != "POST":  # GET of the same path lists completions that were kept
-        return None
-    return next((family for end, family in _ENDS.items() if each.path.endswith(end)), None)
 
 
 def _by_fields(each: _Candidate, schemas: Schemas) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from streamgauge.contract.normal import Schemas
 
-__all__ = ["properties_of", "required_of"]
+__all__ = ["is_marked", "properties_of", "required_of"]
 
 
 def properties_of(schemas: Schemas, schema: Any, *, any_branch: bool = False) -> dict[str, Any]:
@@ -33,6 +33,11 @@ def required_of(schemas: Schemas, schema: Any) -> tuple[str, ...]:
         if isinstance(given, list):
             found |= dict.fromkeys(name for name in given if isinstance(name, str))
     return tuple(found)
+
+
+def is_marked(schemas: Schemas, schema: Any, mark: str) -> bool:
+    """Whether a property's schema says `readOnly: true`, or whatever the mark is, itself or by what holds beside it."""
+    return any(part.get(mark) is True for part in _parts(schemas, schema, any_branch=False))
 
 
 def _parts(schemas: Schemas, schema: Any, *, any_branch: bool) -> Iterator[dict[str, Any]]:

@@ -5,19 +5,19 @@ Only what is a schema is touched, by the structure that the keywords give; never
 happens to be called `nullable`. References become `#/components/schemas/<key>`, whatever they pointed to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from streamgauge.contract.document import Document
 from streamgauge.contract.references import Tokens, pointed_at, ref_to, tokens_of
 from streamgauge.contract.validator import Validator, pointer_of
 
-__all__ = ["Schemas"]
+__all__ = ["LISTS", "MAPS", "ONE", "Schemas", "let_null_in", "number_bounds"]
 
 INT64_MAXIMUM = 2**63 - 1
 INT64_MINIMUM = -(2**63)
 
-_ONE = frozenset(
+ONE = frozenset(
     {
         *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"),
         *("unevaluatedItems", "unevaluatedProperties"),
@@ -25,8 +25,8 @@ _ONE = frozenset(
 )
 """Keywords whose value is a schema (JSON Schema 2020-12, sections 10 and 11; Validation, section 8)."""
 
-_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_MAPS = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+MAPS = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 _IDENTITIES = frozenset({"$anchor", "$id", "$schema", "$vocabulary"})
 """Needless once every reference is a pointer, and harmful: a pointer is relative to the nearest `$id`."""
@@ -68,9 +68,13 @@ class Schemas:
         """
         return self._with_references(tokens)[0]
 
-    def validator(self, tokens: Tokens) -> Validator:
+    def validator(self, tokens: Tokens, change: Callable[[Any], Any] = lambda schema: schema) -> Validator:
         """
         Its validator, which accepts everything where there is none.
+
+        Args:
+            tokens: where it stands.
+            change: what is made of it, and of each schema that it leads to; the places of their parts have to stay.
 
         Raises:
             DocumentError: it is no schema.
@@ -89,7 +93,7 @@ class Schemas:
             found = (*start, *self._existing(start, rest))
             return pointer_of(found), self._document.where(found)
 
-        return Validator(schema, {"schemas": {key: self.definitions[key] for key in reached}}, locate)
+        return Validator(change(schema), {"schemas": {key: change(self.definitions[key]) for key in reached}}, locate)
 
     def resolved(self, schema: Any) -> dict[str, Any]:
         """A normalised schema, or what its `$ref` stands for in the end; `{}` for a boolean one."""
@@ -171,13 +175,13 @@ class Schemas:
             raise self._document.complaint(at, "has to be a schema: an object or a boolean")
         ref = node.get("$ref")
         if isinstance(ref, str) and self._document.version == "3.0":
-            # Beside a $ref nothing counts (OpenAPI 3.0.3, 4.7.23.1); `nullable` is meant all the same.
-            node = {key: node[key] for key in ("$ref", "nullable") if key in node}
+            # Beside a $ref nothing counts (OpenAPI 3.0.3, 4.7.23.1); these are meant all the same.
+            node = {key: node[key] for key in ("$ref", "nullable", "readOnly", "writeOnly") if key in node}
         made = {key: self._member(key, value, at, refers) for key, value in node.items() if key not in _IDENTITIES}
         if isinstance(made.get("items"), list):  # as before 2020-12
             made["prefixItems"] = made.pop("items")
         if self._document.version == "3.0":
-            _number_bounds(made)
+            number_bounds(made)
         _clamp(made)
         return self._with_null(made, at) if made.pop("nullable", False) is True else made
 
@@ -185,11 +189,11 @@ class Schemas:
         below = (*at, key)
         if key in ("$ref", "$dynamicRef") and isinstance(value, str) and (key == "$ref" or value.startswith("#/")):
             return self._reference(value, at, refers)
-        if (key in _LISTS or key == "items") and isinstance(value, list):
+        if (key in LISTS or key == "items") and isinstance(value, list):
             return [self._schema((*below, index), refers) for index in range(len(value))]
-        if key in _ONE:
+        if key in ONE:
             return self._schema(below, refers)
-        if key in _MAPS and isinstance(value, dict):
+        if key in MAPS and isinstance(value, dict):
             return {name: self._schema((*below, name), refers) for name in value}
         return value
 
@@ -204,13 +208,9 @@ class Schemas:
             self._note(at)
             said = {key: schema.pop(key) for key in list(schema) if key in ("default", "description", "title")}
             return {"anyOf": [schema, dict(_NULL)], **said}
-        if isinstance(kinds := schema.get("type"), str | list):
-            kinds = kinds if isinstance(kinds, list) else [kinds]
-            schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
-        elif "enum" in schema:
+        if not isinstance(schema.get("type"), str | list) and "enum" in schema:
             self._note(at)
-        if isinstance(values := schema.get("enum"), list) and None not in values:
-            schema["enum"] = [*values, None]
+        let_null_in(schema)
         return schema
 
     def _note(self, at: Tokens) -> None:
@@ -222,7 +222,16 @@ def _ref(key: str) -> str:
     return ref_to(("components", "schemas", key))
 
 
-def _number_bounds(schema: dict[str, Any]) -> None:
+def let_null_in(schema: dict[str, Any]) -> None:
+    """Add null to what `type` and `enum` of a schema list, where it has them."""
+    if isinstance(kinds := schema.get("type"), str | list):
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
+    if isinstance(values := schema.get("enum"), list) and None not in values:
+        schema["enum"] = [*values, None]
+
+
+def number_bounds(schema: dict[str, Any]) -> None:
     """OpenAPI 3.0's `exclusiveMinimum: true` beside `minimum` as 2020-12's `exclusiveMinimum`."""
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(schema.get(exclusive), bool):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamgauge.contract.document import Document, Part
-from streamgauge.contract.fields import properties_of, required_of
+from streamgauge.contract.fields import is_marked, properties_of, required_of
 from streamgauge.contract.media import JSON, is_json, matching_media_type, matching_status
 from streamgauge.contract.normal import Schemas
+from streamgauge.contract.oneway import ANSWER, REQUEST, one_way
 from streamgauge.contract.references import Tokens
 from streamgauge.contract.validator import Validator
 
@@ -69,8 +70,13 @@ class Operation:
         return tuple(key for key in self._answers if not key.startswith("x-"))
 
     def documents_status(self, status: int) -> bool:
-        """Whether the document knows this status: by its code, by its range, or as the default."""
-        return matching_status(self._answers, status) is not None
+        """
+        Whether the document knows this status: by its code, by its range, or as the default.
+
+        `default` says what an error looks like, not that the server may fail: a 5xx has to be named.
+        """
+        key = matching_status(self._answers, status)
+        return key is not None and (key != "default" or status < 500)
 
     @functools.cached_property
     def _request_at(self) -> Tokens:
@@ -97,7 +103,7 @@ class Operation:
     @functools.cached_property
     def request(self) -> Validator:
         """Validator of the JSON request body."""
-        return self.schemas.validator(self._request_at)
+        return self.schemas.validator(self._request_at, functools.partial(one_way, self.schemas, REQUEST))
 
     @functools.cached_property
     def properties(self) -> dict[str, Any]:
@@ -106,8 +112,9 @@ class Operation:
 
     @functools.cached_property
     def required(self) -> tuple[str, ...]:
-        """The request properties that the schema requires."""
-        return required_of(self.schemas, self.request_schema)
+        """The request properties that the schema requires; a `readOnly` one is the answer's."""
+        names = required_of(self.schemas, self.request_schema)
+        return tuple(name for name in names if not is_marked(self.schemas, self.properties.get(name), REQUEST))
 
     def documents_body(self, status: int, media_type: str) -> bool:
         """Whether the document gives a schema, not an open one, for this status and media type."""
@@ -120,11 +127,12 @@ class Operation:
 
         Accepts everything where the document says nothing.
         """
-        return self.schemas.validator(self._response_at(status, media_type))
+        at = self._response_at(status, media_type)
+        return self.schemas.validator(at, functools.partial(one_way, self.schemas, ANSWER))
 
-    def response_schema(self, status: int, media_type: str) -> Any:
-        """The schema of that body, normalised, with references left in; `{}` where the document says nothing."""
-        return self.schemas.normal(self._response_at(status, media_type))
+    def response_properties(self, status: int, media_type: str) -> dict[str, Any]:
+        """The properties of that body by name, with their schemas: also those that only one of several alternatives has."""
+        return properties_of(self.schemas, self.schemas.normal(self._response_at(status, media_type)), any_branch=True)
 
     def media_types(self, status: int) -> tuple[str, ...]:
         """The media types that the document lists for this status."""

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 
 from streamgauge import catalog
 from streamgauge.errors import DocumentError
-from streamgauge.yamlfile import load_yaml
+from streamgauge.yamlfile import Located, load_yaml
 
 __all__ = [
     "ANY",
@@ -87,6 +88,12 @@ class Profile:
         return tuple(sorted(name for name in used if self.features.get(name) == UNSUPPORTED))
 
 
+_FORMAT = (
+    "The switches and their values: docs/profiles.md; `streamgauge list profiles` shows the bundled ones. "
+    "Required: name, title, documents, auth, operations, dialect."
+)
+_MOST_TOLD = 6
+
 GENERIC = "openai"
 """The bundled profile of servers that no vendor's profile describes."""
 
@@ -97,6 +104,26 @@ def default_profile(document: str) -> str:
         if document in load_profile(name).documents:
             return name
     return GENERIC
+
+
+def _require_valid(located: Located) -> None:
+    """Say all that is wrong, each with its place; what is unknown first: a misspelt name also lacks the right one."""
+    found = list(Draft202012Validator(catalog.schema("profile")).iter_errors(located.data))
+    if not found:
+        return
+    found.sort(key=lambda error: (error.validator != "additionalProperties", error.validator == "required"))
+    (where, what), *more = [(located.where(_path(error)), error.message) for error in found]
+    lines = [f"{place}: {said}" for place, said in more[:_MOST_TOLD]]
+    if len(more) > _MOST_TOLD:
+        lines.append(f"and {len(more) - _MOST_TOLD} more")
+    raise DocumentError(what, where=where, hint="\n".join([*lines, _FORMAT]))
+
+
+def _path(error: ValidationError) -> list[str | int]:
+    """Where the mistake stands: of an unknown member the member itself."""
+    known: Any = error.schema
+    unknown: Any = error.instance if error.validator == "additionalProperties" else ()
+    return [*error.absolute_path, *[name for name in unknown if name not in known["properties"]][:1]]
 
 
 def load_profile(name: str) -> Profile:
@@ -116,8 +143,7 @@ def load_profile(name: str) -> Profile:
             where=name,
             hint=f"Give the path of a profile, or one of: {', '.join(catalog.profile_names())}.",
         )
-    for error in Draft202012Validator(catalog.schema("profile")).iter_errors(located.data):
-        raise DocumentError(error.message, where=located.where(error.absolute_path))
+    _require_valid(located)
     data: dict[str, Any] = located.data
     dialect: dict[str, Any] = data["dialect"]
     return Profile(

@@ -94,7 +94,8 @@ def read_uri(uri: str, where: str, reach: Reach) -> bytes:
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1)
     except OSError as problem:
-        raise DocumentError(f"cannot be read: {problem.strerror or problem}", where=where, hint=_ALLOWED) from None
+        hint = "Is the path right, and may you read it?"
+        raise DocumentError(f"cannot be read: {problem.strerror or problem}", where=where, hint=hint) from None
     return _limited(text, where)
 
 

@@ -11,7 +11,11 @@ from jsonschema.exceptions import ValidationError
 
 from streamgauge.errors import DocumentError
 
-__all__ = ["Locate", "Problem", "Validator", "pointer_of"]
+__all__ = ["DISPUTED", "Locate", "Problem", "Validator", "pointer_of"]
+
+
+DISPUTED = "disputed"
+"""In the place of a keyword: jsonschema-rs refuses, jsonschema does not, and nobody can say which is right (1e400, NaN)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Problem:
 
     Attributes:
         pointer: JSON pointer into the instance; empty for the whole.
-        keyword: the schema keyword that failed, for instance `required`.
+        keyword: the schema keyword that failed, for instance `required`; or :data:`DISPUTED`.
         message: what is wrong there, in words.
     """
 
@@ -64,7 +68,10 @@ class Validator:
 
     def accepts(self, instance: Any) -> bool:
         """Whether the instance is valid."""
-        return bool(self._gate.is_valid(instance))
+        try:
+            return bool(self._gate.is_valid(instance))
+        except UnicodeEncodeError:  # a name with a lone surrogate cannot be given to it
+            return bool(self._diagnosis.is_valid(instance))
 
     def problems(self, instance: Any) -> list[Problem]:
         """Every defect, the deepest reason of each; empty when valid."""
@@ -73,9 +80,8 @@ class Validator:
         try:
             found = [_problem(error) for error in self._diagnosis.iter_errors(instance)]
         except (re.error, RecursionError):  # a pattern of ECMA 262 that Python's `re` does not know; an abyss of lists
-            found = []
-        # Besides, the two validators differ on a few exotic values (lone surrogates, 1e400): then there is no detail to give.
-        return found or [Problem("", "schema", "refused by jsonschema-rs, accepted by jsonschema")]
+            return [Problem("", "schema", "refused by jsonschema-rs; jsonschema cannot say why")]
+        return found or [Problem("", DISPUTED, "refused by jsonschema-rs, accepted by jsonschema")]
 
 
 def pointer_of(path: Any) -> str:

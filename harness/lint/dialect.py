@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from streamgauge.contract.normal import let_null_in, number_bounds
+
 __all__ = ["as_2020"]
 
 
@@ -12,13 +14,9 @@ def as_2020(schema: dict[str, Any]) -> None:
 
     Source: OAS 3.0.3, Schema Object.
     """
-    if schema.get("nullable") is True and isinstance(types := schema.get("type"), str | list):
-        schema["type"] = list(dict.fromkeys([*(types if isinstance(types, list) else [types]), "null"]))
-        if isinstance(schema.get("enum"), list):
-            schema["enum"] = [*schema["enum"], None]
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
-            schema[exclusive] = schema.pop(bound)
+    if schema.get("nullable") is True and isinstance(schema.get("type"), str | list):
+        let_null_in(schema)
+    number_bounds(schema)
     required, properties = schema.get("required"), schema.get("properties")
     if isinstance(required, list) and isinstance(properties, dict):
         schema["required"] = [name for name in required if not _one_way(properties.get(str(name)))]

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["METHODS", "Node", "Path", "Walk", "kind_of", "walk"]
+from streamgauge.contract.families import METHODS
+
+__all__ = ["Node", "Path", "Walk", "kind_of", "walk"]
 
 Path = tuple[str | int, ...]
-
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 ONE, MAP, LIST = "one", "map", "list"
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamgauge.lint.rules  # noqa: F401 - declares every rule
-from streamgauge.contract.document import load_located
-from streamgauge.contract.source import Reach, read_source
+from streamgauge.contract.document import Document, load_located
+from streamgauge.contract.families import recognised
+from streamgauge.contract.source import Reach, Source, read_source
 from streamgauge.contract.validator import pointer_of
 from streamgauge.errors import DocumentError
 from streamgauge.lint.grammar import Path, kind_of
@@ -76,15 +77,15 @@ def lint(spec: str, reach: Reach | None = None) -> list[Finding]:
         return [_whole(UNREADABLE, source.name, problem.where or source.where, problem.what)]
     except RecursionError:
         return [_whole(UNREADABLE, source.name, source.where, "is nested too deeply")]
-    return list(_findings(located, source.name))
+    return list(_findings(located, source))
 
 
 def _whole(rule: Rule, document: str, where: str, message: str) -> Finding:
     return Finding(rule, document, where, "", message)
 
 
-def _findings(located: Located, document: str) -> Iterator[Finding]:
-    data = located.data
+def _findings(located: Located, source: Source) -> Iterator[Finding]:
+    data, document = located.data, source.name
     if not isinstance(data, dict):
         yield _whole(VERSION, document, located.name, f"an OpenAPI document is an object, not {kind_of(data)}")
         return
@@ -101,12 +102,19 @@ def _findings(located: Located, document: str) -> Iterator[Finding]:
     if not version.startswith(("3.0", "3.1")):
         message = f"OpenAPI {version} is read as 3.1; `check` refuses it"
         places[VERSION.id, message] = [Place(("openapi",), message)]
-    subject = Subject(data)
+    subject = Subject(data, _families(located, source))
     for rule in RULES.values():
         for place in rule.find(subject) if rule.find else ():
             places.setdefault((rule.id, place.message), []).append(place)
     findings = [_finding(RULES[id_], located, document, found) for (id_, _), found in places.items()]
     yield from sorted(findings, key=_order)
+
+
+def _families(located: Located, source: Source) -> dict[tuple[str, str], str]:
+    try:
+        return recognised(Document(source, located, Reach()))
+    except DocumentError:  # what is broken is told by the rules
+        return {}
 
 
 def _finding(rule: Rule, located: Located, document: str, places: list[Place]) -> Finding:

@@ -2,17 +2,18 @@
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import jsonschema_rs
 
+from streamgauge.contract.families import METHODS, family_by_path
 from streamgauge.contract.references import pointed_at, tokens_of
 from streamgauge.contract.validator import pointer_of
 from streamgauge.lint.dialect import as_2020
-from streamgauge.lint.grammar import METHODS, Node, Path, Walk, walk
+from streamgauge.lint.grammar import Node, Path, Walk, walk
 
 __all__ = ["Endpoint", "Subject", "types_of"]
 
@@ -50,10 +51,14 @@ class Subject:
     Attributes:
         data: the document as written, all keys text.
         old: whether it is OpenAPI 3.0, whose schemas are a dialect of their own.
+
+    Args:
+        families: upper-case method and path → family, where more than the path tells it.
     """
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: dict[str, Any], families: Mapping[tuple[str, str], str]) -> None:
         self.data = data
+        self._families = families
         self.old = str(data.get("openapi", "")).startswith("3.0")
         self._walk: Walk = walk(data)
         self.malformed = self._walk.malformed
@@ -114,7 +119,9 @@ class Subject:
             for method in METHODS:
                 if isinstance(value := item.value.get(method), dict):
                     node = Node("operation", (*item.path, method), value)
-                    found.append(Endpoint(method, template, node, _family(method, template)))
+                    signature = (method.upper(), template)
+                    family = family_by_path(*signature) or self._families.get(signature, "")
+                    found.append(Endpoint(method, template, node, family))
         return found
 
     def below(self, node: Node, *steps: str | int, kind: str = "schema") -> Node:
@@ -242,11 +249,3 @@ def types_of(schema: dict[str, Any]) -> set[str]:
     """The types that a schema names; none where it names none."""
     types = schema.get("type")
     return {kind for kind in (types if isinstance(types, list) else [types]) if isinstance(kind, str)}
-
-
-def _family(method: str, template: str) -> str:
-    if method != "post":
-        return ""
-    if template.endswith("/chat/completions"):
-        return "chat"
-    return "completions" if template.endswith("/completions") else ""

@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from streamgauge.contract.media import JSON, SSE
 from streamgauge.lint.grammar import Node
 from streamgauge.lint.rule import LintLevel, Place, rule
 from streamgauge.lint.subject import Endpoint, Subject, types_of
 
 __all__: list[str] = []
 
-JSON, SSE = "application/json", "text/event-stream"
 
 _NO_BODY = ("204", "205", "304")
 

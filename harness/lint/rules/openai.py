@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streamgauge.contract.media import JSON, SSE
 from streamgauge.lint.grammar import Node
 from streamgauge.lint.rule import LintLevel, Place, rule
-from streamgauge.lint.rules.answers import JSON, SSE
 from streamgauge.lint.subject import Endpoint, Subject, types_of
 
 __all__: list[str] = []

@@ -94,13 +94,15 @@ def _no_paths(subject: Subject) -> Iterator[Place]:
     LintLevel.INFO,
     "no operation is one of chat completions or completions",
     why="`streamgauge check` judges these two families only; it finds them by POST paths that end in /chat/completions "
-    "or /completions.",
+    "or /completions, and where there is none, by the fields of a request.",
     mend="Nothing, unless the document describes such an endpoint under another path: then a profile can say so.",
     source="streamgauge: operations are recognised by family",
 )
 def _no_family(subject: Subject) -> Iterator[Place]:
     if not any(endpoint.family for endpoint in subject.endpoints):
-        yield Place(("paths",), "no path ends in /chat/completions or /completions")
+        yield Place(
+            ("paths",), "no path ends in /chat/completions or /completions, and no request has the fields of one"
+        )
 
 
 @rule(
