@@ -33,13 +33,15 @@ STRICT = JsonRule(
 )
 
 INTEROPERABLE = JsonRule(
-    "unique names and whole characters",
-    frozenset({"duplicate-key", "surrogate"}),
+    "unique names, whole characters, and numbers that a double holds",
+    frozenset({"duplicate-key", "surrogate", "number"}),
     {
         "requirement": (
-            "The names within an object SHOULD be unique. ... bit sequences that cannot encode Unicode characters; for example, "
+            "The names within an object SHOULD be unique. ... integers ... in the range [-(2**53)+1, (2**53)-1] are "
+            "interoperable in the sense that implementations will agree exactly on their numeric values. "
+            "... bit sequences that cannot encode Unicode characters; for example, "
             "a single unpaired UTF-16 surrogate [give] unpredictable [behavior]."
         ),
-        "source": "RFC 8259, sections 4 and 8.2",
+        "source": "RFC 8259, sections 4, 6 and 8.2",
     },
 )

@@ -97,6 +97,7 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
     limited: set[str] = set()
     answered: set[str] = set()
     lacking: Counter[Evidence] = Counter()
+    looked_at = False
     shown: dict[tuple[Outcome, str], int] = {}
     candidates: list[tuple[bool, int, int, dict[str, Any]]] = []
     for case in cases:
@@ -105,6 +106,7 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         if missing := [each for each in check.needs if each not in case.exchange.holds]:
             lacking.update(missing)
             continue
+        looked_at = True
         outcome, example = _judge_one(check, case)
         if outcome is None:
             continue
@@ -119,7 +121,7 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         kinds = sorted((item for item in candidates if item[0] is passed), key=lambda item: item[1:3])
         finding.examples += [example for *_, example in kinds[:EXAMPLES]]
     if finding.outcome is Outcome.NOT_RUN:
-        finding.reason = _reason(check, lacking)
+        finding.reason = _reason(check, lacking, others=looked_at)
         if unanswered := limited - answered:
             finding.outcome = Outcome.INCONCLUSIVE
             finding.counts[Outcome.INCONCLUSIVE] = len(unanswered)
@@ -127,12 +129,12 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
     return finding
 
 
-def _reason(check: Check, lacking: Counter[Evidence]) -> str:
+def _reason(check: Check, lacking: Counter[Evidence], *, others: bool) -> str:
     """Why nothing was judged."""
     if not lacking:
         return check.absent
     told = ", ".join(f"{_EVIDENCE[each]} in {count}" for each, count in lacking.most_common())
-    return f"the captures do not hold: {told}; in others: {check.absent}"
+    return f"the captures do not hold: {told}" + (f"; in others: {check.absent}" if others else "")
 
 
 def _judge_one(check: Check, case: Case) -> tuple[Outcome | None, dict[str, Any] | None]:

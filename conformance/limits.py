@@ -4,11 +4,13 @@ import functools
 from collections.abc import Iterable
 
 from streamgauge.conformance.check import Case, Departure, Judge
+from streamgauge.contract.validator import DISPUTED, Problem
 from streamgauge.outcomes import Outcome
 from streamgauge.wire.exchange import Stream
 from streamgauge.wire.json import JsonText
+from streamgauge.wire.sse import Event
 
-__all__ = ["beyond_limit", "judged_whole", "text_beyond_limit"]
+__all__ = ["beyond_limit", "judged_whole", "misshapen", "text_beyond_limit"]
 
 
 def beyond_limit(stream: Stream) -> Departure | None:
@@ -25,6 +27,12 @@ def beyond_limit(stream: Stream) -> Departure | None:
 def text_beyond_limit(text: JsonText, size: int) -> Departure | None:
     """The same for a body of `size` bytes that was to be read as one JSON text."""
     return _departure(text.beyond_limit, span=(0, size)) if text.beyond_limit else None
+
+
+def misshapen(problem: Problem, expected: str, event: Event | None = None) -> Departure:
+    """The departure for a broken schema; `inconclusive` where our two validators differ about the value."""
+    outcome = Outcome.INCONCLUSIVE if problem.keyword == DISPUTED else None
+    return Departure(expected, str(problem), event=event, outcome=outcome)
 
 
 def judged_whole(judge: Judge) -> Judge:

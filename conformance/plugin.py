@@ -39,10 +39,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         type=Path,
-        help="judge stored bytes and send nothing: a bundle, a HAR file, `curl -i` output, or a folder of those",
+        help="judge stored bytes and send nothing: a bundle, a HAR file, `curl -i` output, or a folder of those; "
+        "write --sg-from=PATH, lest pytest take its folder for the root of your tests",
     )
     group.addoption(
-        "--sg-spec", metavar="SPEC", action="append", default=[], help="bundled name, path or URL of a document"
+        "--sg-spec",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="what it has to keep: a bundled document, a path or a URL; repeatable",
     )
     group.addoption("--sg-profile", metavar="PROFILE", help="bundled name or path of a profile")
     group.addoption("--sg-model", metavar="MODEL", help="model to ask for")
@@ -82,7 +87,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         if flags.names_a_target or config.getoption("--sg-from") or _worker(config):
             config.stash[SETTINGS] = _settings(config, flags)
     except StreamgaugeError as problem:
-        pytest.exit(f"streamgauge: {problem}", returncode=int(problem.exit_code))
+        pytest.exit(f"streamgauge: {_in_own_words(str(problem), config)}", returncode=int(problem.exit_code))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -201,17 +206,31 @@ def _flags(config: pytest.Config) -> TargetFlags:
     return flags.with_environment(os.environ) if flags.names_a_target else flags
 
 
+def _in_own_words(message: str, config: pytest.Config) -> str:
+    """The message with the command line's options under the names that they have here."""
+    import re
+
+    def own(option: re.Match[str]) -> str:
+        name = f"--sg-{option[1]}"
+        return name if config.getoption(name, default=config) is not config else option[0]
+
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*[a-z])", own, message)
+
+
 def _captured(config: pytest.Config, flags: TargetFlags) -> Captures | None:
     """What `--sg-from` names; None without it."""
-    from streamgauge.captures.gather import gather, gather_targets, sources
+    from streamgauge.captures.gather import gather, gather_targets
+    from streamgauge.captures.sources import sources
     from streamgauge.errors import UsageError
 
     paths: list[Path] = config.getoption("--sg-from")
     if not paths:
         return None
-    if said := flags.about_sending:
-        named = ", ".join(option.replace("--", "--sg-", 1) for option in said)
-        raise UsageError(f"--sg-from sends nothing, so it does not go with {named}")
+    about_probes = ("--sg-select", "--sg-budget-tokens", "--sg-concurrency")
+    said = flags.about_sending + [name for name in about_probes if config.getoption(name) not in ([], None)]
+    if said:
+        hint = "It takes --spec, --profile, --model, --path, --baseline and --output."
+        raise UsageError(f"--from sends nothing, so it does not go with {', '.join(said)}", hint=hint)
     found = sources(paths)
     return gather(found, gather_targets(found, flags))
 

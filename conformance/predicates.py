@@ -4,19 +4,21 @@ from typing import Any
 
 from streamgauge.conformance.check import Case
 from streamgauge.conformance.limits import beyond_limit
-from streamgauge.contract.contract import JSON, SSE, Contract, Operation
+from streamgauge.contract.contract import COMPLETIONS, JSON, SSE, Contract, Operation
 from streamgauge.contract.features import features_used
 from streamgauge.wire.exchange import Chunk, Credential, Ending, Evidence
 
 __all__ = [
     "answered",
     "asks_whole",
+    "choices_of",
     "chunked",
     "complete",
     "count_of_choices",
     "documented",
     "documented_stream",
     "ended",
+    "index_of",
     "key_refused",
     "lacks_key",
     "names_stream",
@@ -163,10 +165,24 @@ def outgrown(case: Case) -> bool:
 
 
 def count_of_choices(case: Case) -> int | None:
-    """How many choices the request asks for; None when it does not say so clearly."""
+    """How many choices the request asks for; None when it does not say so clearly, or by what its document does not know."""
     body: dict[str, Any] = case.exchange.sent
     n = body.get("n", 1)
     n = 1 if n is None else n
-    prompt = body.get("prompt")
+    if n != 1 and "n" not in case.operation.properties:
+        return None
+    prompt = body.get("prompt") if case.operation.family == COMPLETIONS else None
     prompts = len(prompt) if isinstance(prompt, list) and prompt and isinstance(prompt[0], (str, list)) else 1
     return n * prompts if isinstance(n, int) and not isinstance(n, bool) and n >= 1 else None
+
+
+def choices_of(case: Case) -> list[dict[str, Any]]:
+    """The choices of a whole answer that are objects."""
+    choices = case.exchange.json.value.get("choices")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+
+
+def index_of(choice: dict[str, Any]) -> Any:
+    """A choice's index, to tell choices apart; of one that is a list or an object, which only a schema judges, its text."""
+    index = choice.get("index")
+    return repr(index) if isinstance(index, list | dict) else index

@@ -11,6 +11,7 @@ from streamgauge.baseline import Baseline
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.captures.gather import Captures
+from streamgauge.captures.secrets import redact_text
 from streamgauge.conformance.check import CHECKS, Case, Check, select
 from streamgauge.conformance.inferring import inferred_lines
 from streamgauge.conformance.judge import Finding, cases_of, judge
@@ -163,7 +164,7 @@ def take_into(captures: Captures, writer: BundleWriter, meta: dict[str, Any]) ->
     """Write captured exchanges into the bundle in place of recorded ones: it holds all that its verdict stands on."""
     writer.checks([check.declaration() for check in CHECKS.values()])
     rows = [
-        {"probe": each.capture, "target": each.target, "operation": "", "reason": each.reason}
+        {"probe": redact_text(each.capture), "target": each.target, "operation": "", "reason": each.reason}
         for each in captures.not_judged
     ]
     targets = [{**each, "key": each["key"] or each["name"] in captures.keyed} for each in meta["targets"]]

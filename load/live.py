@@ -21,7 +21,7 @@ _EVERY_S = 5.0
 @contextlib.contextmanager
 def live_view(console: Console) -> Iterator[Callable[[Progress], None]]:
     """Yields what :func:`streamgauge.load.runner.run_load` calls with each progress."""
-    if not console.is_terminal or console.quiet:
+    if not console.is_terminal or console.is_dumb_terminal or console.quiet:
         yield _Lines(console).show
         return
     with Live(console=console, auto_refresh=False, transient=True) as live:

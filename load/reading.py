@@ -107,7 +107,7 @@ class _Stream:
             return
         if self._sse.excess is not None:
             defects.setdefault(Outcome.CLIENT_OVERLOAD, str(self._sse.excess))
-        if any(line.content for line in self._sse.unfinished):
+        if any(line.field for line in self._sse.unfinished):  # a comment belongs to no event
             defects.setdefault(Outcome.MALFORMED_SSE, "the last event has no blank line behind it")
         if not (self._open or self._finished):
             defects.setdefault(Outcome.TRUNCATED, "the stream ended without any choice")

@@ -1,7 +1,5 @@
 """From body bytes to the documented parameters of a request, or to a refusal."""
 
-import math
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -10,7 +8,7 @@ from streamgauge.contract.profile import Profile
 from streamgauge.reference.errors import Kind, Refusal
 from streamgauge.reference.features import refuse_unsupported
 from streamgauge.reference.rules import Asked, enforce
-from streamgauge.wire.json import read_json
+from streamgauge.wire.json import is_shallow, read_json
 
 __all__ = ["MAX_DEPTH", "read_request"]
 
@@ -20,8 +18,6 @@ MAX_DEPTH = 100
 # Naming the defect takes jsonschema seconds per megabyte, and every other client waits meanwhile.
 _DIAGNOSED_BYTES = 2**16
 _TOLERATED = {"duplicate-key"}
-# The closing quote is optional, lest each quote in an unfinished string be tried as the beginning of one.
-_BRACKET_OR_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def read_request(operation: Operation, body: bytes, models: Collection[str], profile: Profile) -> Asked:
@@ -49,13 +45,13 @@ def read_request(operation: Operation, body: bytes, models: Collection[str], pro
 
 
 def _parse(body: bytes) -> Any:
-    if _depth(body) > MAX_DEPTH:
+    if not is_shallow(body.decode("latin-1"), MAX_DEPTH):  # what nests is ASCII, whatever stands between
         raise Refusal(Kind.MALFORMED, f"The body nests deeper than {MAX_DEPTH} levels.")
     text = read_json(body)
     defects = [defect.kind for defect in text.defects if defect.kind not in _TOLERATED]
     if defects or not text.valid:
         raise Refusal(Kind.MALFORMED, f"The body is not JSON by RFC 8259 ({defects[0]}).")
-    if not _is_finite(text.value):
+    if text.infinite:
         raise Refusal(Kind.MALFORMED, "The body holds a number beyond the range of a double.")
     return text.value
 
@@ -71,24 +67,3 @@ def _require_schema(operation: Operation, value: Any, size: int) -> None:
     place = f"`{param}`" if param else "The body"
     # The validator's own words quote the request: they stay here.
     raise Refusal(Kind.MALFORMED, f"{place} breaks the documented schema ({problems[0].keyword}).", param)
-
-
-def _depth(body: bytes) -> int:
-    """The deepest nesting of brackets outside of strings, whether or not they match."""
-    depth = deepest = 0
-    for match in _BRACKET_OR_STRING.finditer(body):
-        first = match[0][0]
-        if first in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif first in b"]}":
-            depth -= 1
-    return deepest
-
-
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_finite, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)

@@ -28,6 +28,7 @@ from streamgauge.wire.exchange import Credential, Ending, Exchange
 
 SPECS = ("seekr-chat", "seekr-completions", "deepinfra-completions", "openai-chat", "openai-completions")
 
+DONE = b"data: [DONE]\n\n"
 ERROR = json.dumps({"error": {"message": "no", "type": "invalid", "code": 400}}).encode()
 
 
@@ -286,6 +287,14 @@ def _named_event(operation: Any) -> Exchange:
     return _body(operation, lambda body: b"event: chunk\n" + body)
 
 
+@wrong("sse.field-known")
+def _error_without_its_field(operation: Any) -> Exchange:
+    texts = [json.dumps(payload) for payload in chunks(operation)]
+    return exchange(
+        operation, stream_request(operation), chunked(sse(texts[:2]).replace(DONE, ERROR + b"\n\n") + sse(texts[2:]))
+    )
+
+
 @wrong("sse.data-empty")
 def _empty_data(operation: Any) -> Exchange:
     return _body(operation, lambda body: b"data: \n\n" + body)
@@ -304,6 +313,11 @@ def _nan(operation: Any) -> Exchange:
 @wrong("sse.interoperable-json")
 def _duplicate_key_in_chunk(operation: Any) -> Exchange:
     return _body(operation, lambda body: body.replace(b'{"id"', b'{"id": "x-1", "id"', 1))
+
+
+@wrong("sse.interoperable-json")
+def _rounded_integer_in_chunk(operation: Any) -> Exchange:
+    return _stream(operation, lambda payloads: payloads[1].update(x=[-(2**53)]))
 
 
 @wrong("response.strict-json")
@@ -390,6 +404,22 @@ def _two_values(operation: Any) -> Exchange:
 def _duplicate_key(operation: Any) -> Exchange:
     body = _dump(whole_answer(operation)).replace(b'{"id"', b'{"id": "y", "id"', 1)
     return exchange(operation, request(operation), http(200, body))
+
+
+@wrong("response.interoperable-json")
+def _rounded_integer(operation: Any) -> Exchange:
+    return _whole(operation, lambda answer: answer.update(x=2**53))
+
+
+@wrong("response.interoperable-json")
+def _beyond_a_double(operation: Any) -> Exchange:
+    body = _dump(whole_answer(operation)).replace(b'{"id"', b'{"x": 1E400, "id"', 1)
+    return exchange(operation, request(operation), http(200, body))
+
+
+@wrong()
+def _greatest_numbers_that_are_read_alike(operation: Any) -> Exchange:
+    return _whole(operation, lambda answer: answer.update(x=[2**53 - 1, 1 - 2**53, 1e308, 0.1]))
 
 
 @wrong("response.schema")

@@ -113,6 +113,12 @@ def test_the_live_table(changes: dict[str, Any], said: str) -> None:
     assert said in seen(progress(**changes), terminal=True)
 
 
+def test_lines_on_a_terminal_that_cannot_redraw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the terminal only appends (TERM=dumb), there are lines, not nothing."""
+    monkeypatch.setenv("TERM", "dumb")
+    assert seen(progress(), terminal=True).startswith("6 of 20 s, 300 requests")
+
+
 def test_quiet_shows_nothing() -> None:
     """Quiet is quiet, on a terminal or off."""
     assert seen(progress(), terminal=False, quiet=True) == ""

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.limits import misshapen
 from streamgauge.conformance.predicates import (
     chunked,
     count_of_choices,
     documented_stream,
     ended,
+    index_of,
     payloads,
     undocumented,
 )
@@ -35,7 +37,7 @@ def schema(case: Case) -> Iterator[Departure]:
     validator = case.operation.response(200, SSE)
     for chunk in payloads(case):
         for problem in validator.problems(chunk.object):
-            yield Departure("the documented shape", str(problem), event=chunk.event)
+            yield misshapen(problem, "the documented shape", chunk.event)
             return
 
 
@@ -123,9 +125,9 @@ def choice_indexes(case: Case) -> Iterator[Departure]:
     seen: dict[Any, Chunk] = {}
     for chunk in payloads(case):
         for choice in chunk.choices:
-            seen.setdefault(choice.get("index"), chunk)
-    if set(seen) != set(range(wanted)):
-        odd = next((chunk for index, chunk in seen.items() if index not in range(wanted)), None)
+            seen.setdefault(index_of(choice), chunk)
+    if len(seen) != wanted or any(index not in seen for index in range(wanted)):
+        odd = next((chunk for index, chunk in seen.items() if type(index) is not int or not 0 <= index < wanted), None)
         yield Departure(
             f"indexes 0 to {wanted - 1}",
             ", ".join(map(repr, seen)) or "no choice at all",
@@ -156,9 +158,9 @@ def role_first(case: Case) -> Iterator[Departure]:
     seen: set[Any] = set()
     for chunk in payloads(case):
         for choice in chunk.choices:
-            if choice.get("index") in seen:
+            if index_of(choice) in seen:
                 continue
-            seen.add(choice.get("index"))
+            seen.add(index_of(choice))
             delta = choice.get("delta")
             role = delta.get("role") if isinstance(delta, dict) else None
             if role != "assistant":
@@ -181,10 +183,10 @@ def role_once(case: Case) -> Iterator[Departure]:
     for chunk in payloads(case):
         for choice in chunk.choices:
             delta = choice.get("delta")
-            if choice.get("index") in seen and isinstance(delta, dict) and delta.get("role"):
+            if index_of(choice) in seen and isinstance(delta, dict) and delta.get("role"):
                 yield Departure("no role", repr(delta["role"]), event=chunk.event)
                 return
-            seen.add(choice.get("index"))
+            seen.add(index_of(choice))
 
 
 @check(

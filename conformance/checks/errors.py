@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.limits import judged_whole, text_beyond_limit
+from streamgauge.conformance.limits import judged_whole, misshapen, text_beyond_limit
 from streamgauge.conformance.predicates import answered, outgrown, refused, streamed, whole
 from streamgauge.contract.contract import JSON
 from streamgauge.contract.profile import ANY
+from streamgauge.contract.validator import Validator
 from streamgauge.contract.widening import key_needed
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence, Exchange
@@ -31,22 +32,32 @@ ENVELOPES: dict[str, tuple[str, Callable[[dict[str, Any]], bool]]] = {
 """Value of `dialect.error_envelope` → its form in words, and whether a body has it."""
 
 
-def describes(validator: Any, body: dict[str, Any]) -> bool:
+def describes(validator: Validator, body: dict[str, Any]) -> bool:
     """Whether a schema takes the body and says something of its members: one that takes everything says nothing."""
-    return validator is not None and validator.accepts(body) and not validator.accepts(dict.fromkeys(body, 0))
+    return validator.accepts(body) and not validator.accepts(dict.fromkeys(body, 0))
 
 
 def _documented_error(case: Case) -> bool:
-    """A refusal whose body the document describes."""
-    return refused(case) and case.operation.documents_body(case.exchange.status, JSON)
+    """A refusal whose body the document describes; of another method on the path it says nothing."""
+    own = case.exchange.request.method == case.operation.method
+    return refused(case) and own and case.operation.documents_body(case.exchange.status, JSON)
 
 
-def error_schema(case: Case) -> Any:
-    """Validator of the document's error body: that of the status, else that of any documented error."""
-    for status in (case.exchange.status, *case.operation.statuses):
-        if status >= 400 and case.operation.documents_body(status, JSON):
-            return case.operation.response(status, JSON)
-    return None
+def error_schemas(case: Case, member: str = "") -> list[Validator]:
+    """Validators of every error body that the document describes, by code, range or default; of those with this member."""
+    operation = case.operation
+    statuses = [status for status in dict.fromkeys((*operation.statuses, 400, 500)) if status >= 400]
+    return [
+        operation.response(status, JSON)
+        for status in statuses
+        if operation.documents_body(status, JSON)
+        and (not member or member in operation.response_properties(status, JSON))
+    ]
+
+
+def _in_stream(case: Case) -> list[Validator]:
+    """Validators of what an error within a stream may be: that of a refused request, say, has no `error`."""
+    return error_schemas(case, "error")
 
 
 def _known(case: Case) -> bool:
@@ -132,7 +143,7 @@ def envelope(case: Case) -> Iterator[Departure]:
         yield Departure("a JSON error body", text.defects[0].detail if text.defects else "no JSON")
         return
     for problem in case.operation.response(case.exchange.status, JSON).problems(text.value)[:1]:
-        yield Departure("the documented error body", str(problem))
+        yield misshapen(problem, "the documented error body")
 
 
 @check(
@@ -154,7 +165,7 @@ def envelope_undocumented(case: Case) -> Iterator[Departure]:
         return
     expected, holds = ENVELOPES[case.contract.profile.dialect.error_envelope]
     body = case.exchange.json.value if case.exchange.json.valid else None
-    if not (isinstance(body, dict) and (holds(body) or describes(error_schema(case), body))):
+    if not (isinstance(body, dict) and (holds(body) or any(describes(each, body) for each in error_schemas(case)))):
         shown = case.exchange.response.body[:60].decode("utf-8", "replace")
         yield Departure(expected, repr(shown))
 
@@ -252,15 +263,16 @@ def not_in_stream(case: Case) -> Iterator[Departure]:
     "An error within a stream has the documented error shape",
     requirement=_ENVELOPE,
     source=f"{_RESPONSES}/<status>/content/application~1json/schema",
-    applies=lambda case: streamed(case) and case.exchange.stream.error is not None and error_schema(case) is not None,
+    applies=lambda case: streamed(case) and case.exchange.stream.error is not None and bool(_in_stream(case)),
     absent="no stream reported an error",
 )
 def stream_shape(case: Case) -> Iterator[Departure]:
-    """The same parser reads both."""
+    """The same parser reads both. Which of several documented shapes is meant, no status tells."""
     failed = case.exchange.stream.error
     if failed is not None:
-        for problem in error_schema(case).problems(failed.object)[:1]:
-            yield Departure("the documented error body", str(problem), event=failed.event)
+        found = [validator.problems(failed.object) for validator in _in_stream(case)]
+        if all(found):
+            yield misshapen(found[0][0], "a documented error body", failed.event)
 
 
 @check(
@@ -301,4 +313,4 @@ def limit_envelope(case: Case) -> Iterator[Departure]:
         yield Departure("a JSON error body", "no JSON")
         return
     for problem in case.operation.response(429, JSON).problems(text.value)[:1]:
-        yield Departure("the documented error body", str(problem))
+        yield misshapen(problem, "the documented error body")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.predicates import chunked, ended, object_answer
+from streamgauge.conformance.predicates import choices_of, chunked, ended, index_of, object_answer
 from streamgauge.conformance.tokens import carries_text
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk
@@ -18,7 +18,7 @@ def _finishes(case: Case) -> Iterator[tuple[Any, str, Chunk]]:
     for chunk in case.exchange.stream.chunks:
         for choice in chunk.choices:
             if choice.get("finish_reason") is not None:
-                yield choice.get("index"), choice["finish_reason"], chunk
+                yield index_of(choice), choice["finish_reason"], chunk
 
 
 @check(
@@ -34,7 +34,7 @@ def stream_once(case: Case) -> Iterator[Departure]:
     found: dict[Any, list[Chunk]] = {}
     for chunk in case.exchange.stream.chunks:
         for choice in chunk.choices:
-            found.setdefault(choice.get("index"), [])
+            found.setdefault(index_of(choice), [])
     for index, _, chunk in _finishes(case):
         found[index].append(chunk)
     for index, chunks in found.items():
@@ -56,11 +56,11 @@ def nothing_after(case: Case) -> Iterator[Departure]:
     ended: set[Any] = set()
     for chunk in case.exchange.stream.chunks:
         for choice in chunk.choices:
-            if choice.get("index") in ended and carries_text(choice):
+            if index_of(choice) in ended and carries_text(choice):
                 yield Departure("no text", "text after the finish reason", event=chunk.event)
                 return
             if choice.get("finish_reason") is not None:
-                ended.add(choice.get("index"))
+                ended.add(index_of(choice))
 
 
 @check(
@@ -79,11 +79,6 @@ def stream_reason(case: Case) -> Iterator[Departure]:
             return
 
 
-def _choices(case: Case) -> list[dict[str, Any]]:
-    choices = case.exchange.json.value.get("choices")
-    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-
-
 @check(
     "finish.whole",
     Level.SHOULD,
@@ -94,7 +89,7 @@ def _choices(case: Case) -> list[dict[str, Any]]:
 )
 def whole_reason(case: Case) -> Iterator[Departure]:
     """The schema allows its absence and any word; clients switch on it."""
-    for choice in _choices(case):
+    for choice in choices_of(case):
         if choice.get("finish_reason") not in REASONS:
             yield Departure(" or ".join(REASONS), repr(choice.get("finish_reason")))
             return

@@ -102,8 +102,9 @@ def blank_line(case: Case) -> Iterator[Departure]:
         if len(payloads) > 1 and all(value == DONE or isinstance(read_json(value).value, dict) for value in payloads):
             yield Departure("a blank line after each payload", f"{len(payloads)} payloads in one event", event=event)
             return
-    if stream.reader.unfinished and complete(case):
-        line = stream.reader.unfinished[0]
+    cut = [line for line in stream.reader.unfinished if line.field is not None]  # a comment belongs to no event
+    if cut and complete(case):
+        line = cut[0]
         yield Departure(
             "a blank line at the end of the stream",
             f"the stream ends within an event: {_shown(line.content.decode('utf-8', 'replace'))}",
@@ -171,6 +172,28 @@ def event_name(case: Case) -> Iterator[Departure]:
             return
 
 
+_FIELDS = ("data", "event", "id", "retry")
+
+
+@check(
+    "sse.field-known",
+    Level.SHOULD,
+    "Each line is a comment or a field of an event stream",
+    requirement="Otherwise: The field is ignored.",
+    source="WHATWG HTML, section 9.2.6 (process the field)",
+    applies=streamed,
+)
+@judged_whole
+def field_known(case: Case) -> Iterator[Departure]:
+    """A payload, or an error, that lacks its `data:` is legal, and no client ever sees it."""
+    for event in case.exchange.stream.events:
+        for line in event.lines:
+            if line.field is not None and line.field[0] not in _FIELDS:
+                shown = _shown(line.content.decode("utf-8", "replace"))
+                yield Departure(f"one of {', '.join(_FIELDS)}", shown, span=(line.start, line.end))
+                return
+
+
 @check(
     "sse.data-empty",
     Level.MUST,
@@ -207,7 +230,7 @@ def data_json(case: Case) -> Iterator[Departure]:
 
 def _defects(case: Case, rule: JsonRule) -> Iterator[Departure]:
     for chunk in case.exchange.stream.chunks:
-        for defect in chunk.json.defects:
+        for defect in (*chunk.json.defects, *chunk.json.uneven):
             if chunk.json.valid and defect.kind in rule.kinds:
                 yield Departure(rule.expected, f"{defect.kind}: {defect.detail}", event=chunk.event)
                 return
@@ -236,7 +259,7 @@ def strict_json(case: Case) -> Iterator[Departure]:
 )
 @judged_whole
 def interoperable_json(case: Case) -> Iterator[Departure]:
-    """Which of two values counts, and what a lone surrogate becomes, differs from parser to parser."""
+    """Which of two values counts, what a lone surrogate becomes, and how far a number is rounded, differs by parser."""
     return _defects(case, INTEROPERABLE)
 
 

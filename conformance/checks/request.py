@@ -100,13 +100,36 @@ def model_missing(case: Case) -> Iterator[Departure]:
         yield Departure("4xx", _shown(case))
 
 
+def _surely_unknown(case: Case) -> bool:
+    """
+    A request for another model that surely does not exist.
+
+    Our own probes name such a one. Others may have asked for a second model that is there: of what they captured, a refusal
+    in the expected form, or an answer by the model of all other requests, tells.
+    """
+    if not (_posted(case) and unknown_model(case)):
+        return False
+    exchange = case.exchange
+    if exchange.holds == frozenset(Evidence):
+        return True
+    first = (
+        next((chunk.object for chunk in exchange.stream.chunks), None) if exchange.is_stream else exchange.json.value
+    )
+    answered_by = first.get("model") if isinstance(first, dict) else None
+    return answered_by == case.model or exchange.status in case.contract.profile.dialect.unknown_model_status
+
+
+_NO_UNKNOWN = "no request named a model of which it is known that it does not exist"
+
+
 @check(
     "request.model-unknown",
     Level.MUST,
     "A request for a model that does not exist is refused",
     requirement="'422': description: Deployment not found, or the request is unprocessable.",
     source="/responses/422",
-    applies=lambda case: _posted(case) and unknown_model(case),
+    applies=_surely_unknown,
+    absent=_NO_UNKNOWN,
     needs=(Evidence.REQUEST,),
 )
 def model_unknown(case: Case) -> Iterator[Departure]:
@@ -121,7 +144,8 @@ def model_unknown(case: Case) -> Iterator[Departure]:
     "A request for a model that does not exist gets the status that the document names",
     requirement="'422': description: Deployment not found, or the request is unprocessable.",
     source="/responses/422",
-    applies=lambda case: _posted(case) and unknown_model(case) and 400 <= case.exchange.status < 500,
+    applies=lambda case: _surely_unknown(case) and 400 <= case.exchange.status < 500,
+    absent=_NO_UNKNOWN,
     needs=(Evidence.REQUEST,),
 )
 def model_unknown_status(case: Case) -> Iterator[Departure]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
-from streamgauge.conformance.limits import text_beyond_limit
+from streamgauge.conformance.limits import misshapen, text_beyond_limit
 from streamgauge.conformance.predicates import (
+    choices_of,
     count_of_choices,
     documented,
     object_answer,
@@ -23,6 +24,8 @@ from streamgauge.wire.exchange import Evidence
 
 _SCHEMA = "/responses/200/content/application~1json/schema"
 _DAY = 86_400.0
+_BEYOND = 10**18
+"""Seconds beyond any date; an integer may be too large for a float."""
 
 
 @check(
@@ -54,7 +57,7 @@ def _readable(case: Case) -> bool:
 
 
 def _defects(case: Case, rule: JsonRule) -> Iterator[Departure]:
-    for defect in case.exchange.json.defects:
+    for defect in (*case.exchange.json.defects, *case.exchange.json.uneven):
         if defect.kind in rule.kinds:
             span = (defect.offset, defect.offset + 1) if defect.offset >= 0 else None
             yield Departure(rule.expected, f"{defect.kind}: {defect.detail}", span=span)
@@ -82,7 +85,7 @@ def strict_json(case: Case) -> Iterator[Departure]:
     applies=_readable,
 )
 def interoperable_json(case: Case) -> Iterator[Departure]:
-    """Which of two values counts, and what a lone surrogate becomes, differs from parser to parser."""
+    """Which of two values counts, what a lone surrogate becomes, and how far a number is rounded, differs by parser."""
     return _defects(case, INTEROPERABLE)
 
 
@@ -98,7 +101,7 @@ def interoperable_json(case: Case) -> Iterator[Departure]:
 def schema(case: Case) -> Iterator[Departure]:
     """The document's own schema, `nullable` understood."""
     for problem in case.operation.response(200, JSON).problems(case.exchange.json.value)[:1]:
-        yield Departure("the documented shape", str(problem))
+        yield misshapen(problem, "the documented shape")
 
 
 @check(
@@ -174,7 +177,7 @@ def created_integer(case: Case) -> Iterator[Departure]:
 )
 def created_seconds(case: Case) -> Iterator[Departure]:
     """Milliseconds overflow 32-bit clients; zero or a start-up time misleads logs."""
-    created = float(case.exchange.json.value["created"])
+    created = float(min(max(case.exchange.json.value["created"], -_BEYOND), _BEYOND))
     started = datetime.fromisoformat(case.exchange.started).timestamp()
     if abs(created - started) > _DAY:
         yield Departure(f"within a day of {started:.0f}", f"{created:.0f}")
@@ -212,7 +215,7 @@ def choices(case: Case) -> Iterator[Departure]:
     if wanted is None or not isinstance(given, list):
         return
     indexes = [choice.get("index") if isinstance(choice, dict) else None for choice in given]
-    if indexes != list(range(wanted)):
+    if len(indexes) != wanted or any(index not in indexes for index in range(wanted)):  # in whatever order
         yield Departure(f"indexes 0 to {wanted - 1}", ", ".join(map(repr, indexes)) or "no choice at all")
 
 
@@ -224,7 +227,7 @@ _LOGPROBS = {
 
 
 def _asks_logprobs(case: Case) -> bool:
-    wanted = case.exchange.sent.get("logprobs")
+    wanted = case.exchange.sent.get("logprobs") if "logprobs" in case.operation.properties else None
     return wanted is True if case.operation.family == CHAT else type(wanted) is int and wanted > 0
 
 
@@ -244,8 +247,8 @@ def _asks_logprobs(case: Case) -> bool:
 def logprobs(case: Case) -> Iterator[Departure]:
     """The schema requires none of the arrays, so that the other family's form passes it unseen."""
     names = _LOGPROBS[case.operation.family]
-    for choice in case.exchange.json.value.get("choices") or []:
-        given = choice.get("logprobs") if isinstance(choice, dict) else None
+    for choice in choices_of(case):
+        given = choice.get("logprobs")
         if given is None:
             yield Departure(f"logprobs with {', '.join(names)}", "no logprobs", outcome=Outcome.IGNORED)
             return

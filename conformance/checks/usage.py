@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.predicates import chunked, count_of_choices, ended, object_answer, valid_request
+from streamgauge.conformance.predicates import (
+    choices_of,
+    chunked,
+    count_of_choices,
+    ended,
+    object_answer,
+    valid_request,
+)
 from streamgauge.conformance.tokens import limit_of
 from streamgauge.contract.profile import ANY
 from streamgauge.outcomes import Level
@@ -62,6 +69,17 @@ def total(case: Case) -> Iterator[Departure]:
         yield Departure(f"{counts[0]} + {counts[1]} = {counts[0] + counts[1]}", str(counts[2]), event=_event(case))
 
 
+def _limit(case: Case) -> int | None:
+    """The most tokens of one choice, by a property that the document knows."""
+    return limit_of(case.exchange.sent, case.operation.properties)
+
+
+def _candidates(case: Case) -> int | None:
+    """How many texts are generated: of `best_of` for a prompt `n` are returned, and all are counted."""
+    wanted, best, n = count_of_choices(case), case.exchange.sent.get("best_of"), case.exchange.sent.get("n") or 1
+    return wanted // n * max(n, best) if wanted is not None and type(best) is int else wanted
+
+
 @check(
     "usage.limit",
     Level.MUST,
@@ -71,7 +89,7 @@ def total(case: Case) -> Iterator[Departure]:
     applies=lambda case: (
         _answer(case)
         and valid_request(case)
-        and limit_of(case.exchange.sent) is not None
+        and _limit(case) is not None
         and _counts(case, "completion_tokens") is not None
     ),
     needs=(Evidence.REQUEST,),
@@ -79,20 +97,24 @@ def total(case: Case) -> Iterator[Departure]:
 def limit(case: Case) -> Iterator[Departure]:
     """The limit is the caller's protection against cost."""
     allowed, wanted, counts = (
-        limit_of(case.exchange.sent),
-        count_of_choices(case),
+        _limit(case),
+        _candidates(case),
         _counts(case, "completion_tokens"),
     )
     if allowed is not None and wanted is not None and counts and counts[0] > allowed * wanted:
         yield Departure(f"at most {allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
 
 
-def _finish_reasons(exchange: Exchange) -> list[Any]:
-    if exchange.wants_stream:
-        choices = [choice for chunk in exchange.stream.chunks for choice in chunk.choices]
+def _finish_reasons(case: Case) -> list[Any]:
+    if case.exchange.wants_stream:
+        choices = [choice for chunk in case.exchange.stream.chunks for choice in chunk.choices]
         return [choice["finish_reason"] for choice in choices if choice.get("finish_reason") is not None]
-    choices = exchange.json.value.get("choices")
-    return [choice.get("finish_reason") for choice in choices if isinstance(choice, dict)] if choices else []
+    return [choice.get("finish_reason") for choice in choices_of(case)]
+
+
+def _all_cut(case: Case) -> bool:
+    reasons = _finish_reasons(case)
+    return len(reasons) == count_of_choices(case) and set(map(str, reasons)) == {"length"}
 
 
 @check(
@@ -105,9 +127,9 @@ def _finish_reasons(exchange: Exchange) -> list[Any]:
         _answer(case)
         and valid_request(case)
         and (count_of_choices(case) or 0) > 1
-        and (limit_of(case.exchange.sent) or 0) > 0
+        and (_limit(case) or 0) > 0
         and _counts(case, "completion_tokens") is not None
-        and _finish_reasons(case.exchange) == ["length"] * (count_of_choices(case) or 0)
+        and _all_cut(case)
     ),
     absent="no answer with several choices that were all cut by the limit",
     needs=(Evidence.REQUEST,),
@@ -115,7 +137,7 @@ def _finish_reasons(exchange: Exchange) -> list[Any]:
 def all_choices(case: Case) -> Iterator[Departure]:
     """Where the limit cut every choice, the sum is known: limit times choices; one limit means that one was counted."""
     allowed, wanted, counts = (
-        limit_of(case.exchange.sent),
+        _limit(case),
         count_of_choices(case),
         _counts(case, "completion_tokens"),
     )
@@ -134,7 +156,7 @@ _PLACES: dict[str, tuple[str, Callable[[Chunk], bool]]] = {
 
 
 def _asks_usage(case: Case) -> bool:
-    options = case.exchange.sent.get("stream_options")
+    options = case.exchange.sent.get("stream_options") if "stream_options" in case.operation.properties else None
     return isinstance(options, dict) and options.get("include_usage") is True
 
 

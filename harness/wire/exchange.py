@@ -6,13 +6,14 @@ stored exchange is judged exactly as a fresh one.
 """
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from streamgauge.wire.http import HttpResponse, Read, decode_response
 from streamgauge.wire.json import JsonText, read_json
-from streamgauge.wire.sse import DONE, Event, SseReader
+from streamgauge.wire.sse import DONE, MOST_EVENTS, Event, Excess, SseReader
 from streamgauge.wire.unframed import decode_unframed
 
 __all__ = ["Chunk", "Credential", "Ending", "Evidence", "Exchange", "SentRequest", "Stream"]
@@ -85,6 +86,8 @@ class Evidence(enum.StrEnum):
     CLOCK = "clock"
     """The wall-clock time of the exchange."""
 
+
+_PIECE = 2**16
 
 FIRST_BYTES = (b"data:", b"event:", b"id:", b"retry:", b":")
 """How a stream begins, whatever its media type says."""
@@ -226,10 +229,20 @@ class Exchange:
         """The body as server-sent events, whatever its media type says."""
         reader = SseReader()
         events: list[Event] = []
-        for segment in self.response.segments:
-            events += reader.feed(self.response.body[segment.start : segment.end], segment.time)
-        events += reader.close(self.reads[-1].time if self.reads else 0.0)
+        for piece, time in self._pieces():
+            events += reader.feed(piece, time)
+            if len(events) > MOST_EVENTS:  # an event of one byte takes some hundred bytes here
+                beyond = Excess("MOST_EVENTS", MOST_EVENTS, events[MOST_EVENTS].start)
+                reader.excess = reader.excess or beyond
+                return Stream(events[:MOST_EVENTS], reader)
+        reader.close(self.reads[-1].time if self.reads else 0.0)
         return Stream(events, reader)
+
+    def _pieces(self) -> Iterator[tuple[bytes, float]]:
+        """The body in small pieces, each with its time: one read may hold millions of events."""
+        for segment in self.response.segments:
+            for start in range(segment.start, segment.end, _PIECE):
+                yield self.response.body[start : min(start + _PIECE, segment.end)], segment.time
 
     @cached_property
     def sent(self) -> Any:

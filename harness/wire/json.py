@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-__all__ = ["MOST_BYTES", "MOST_DEPTH", "MOST_DIGITS", "Defect", "JsonText", "read_json"]
+__all__ = ["MOST_BYTES", "MOST_DEPTH", "MOST_DIGITS", "Defect", "JsonText", "is_shallow", "read_json"]
 
 MOST_BYTES = 64 * 2**20
 """A longer text is not read (RFC 8259, section 9, lets a reader set limits). A `str` is measured in characters."""
@@ -83,6 +83,12 @@ class JsonText:
     """Numbers beyond the range of a double, such as 1e400: JSON pointer → as written."""
 
     @property
+    def uneven(self) -> list[Defect]:
+        """The `large` and `infinite` numbers as defects of the kind `number`: JSON, and read differently here and there."""
+        numbers = {**self.large, **self.infinite}
+        return [Defect("number", f"{lexeme[:40]} at {at or '/'}", pointer=at) for at, lexeme in numbers.items()]
+
+    @property
     def beyond_limit(self) -> str:
         """Which limit of this reader the text goes beyond; empty when it was judged."""
         return next((defect.detail for defect in self.defects if defect.kind == "limit"), "")
@@ -98,7 +104,7 @@ def read_json(text: bytes | str) -> JsonText:
         text = _decoded(text, result)
     if text.startswith("\ufeff"):
         result.defects.append(Defect("bom", "a byte order mark stands before the value (RFC 8259, 8.1)", 0))
-    if not _is_shallow(text):
+    if not is_shallow(text):
         result.defects.append(Defect("limit", f"deeper than MOST_DEPTH ({MOST_DEPTH})"))
         return result
     if not result.defects and _is_free_of_surrogates(text):
@@ -121,15 +127,16 @@ def _decoded(raw: bytes, result: JsonText) -> str:
         return raw.decode("utf-8", "replace")
 
 
-def _is_shallow(text: str) -> bool:
-    if text.count("[") + text.count("{") <= MOST_DEPTH:
+def is_shallow(text: str, most: int = MOST_DEPTH) -> bool:
+    """Whether brackets outside of strings, matching or not, nest at most so deep."""
+    if text.count("[") + text.count("{") <= most:
         return True
     depth = 0
     for match in _BRACKET_OR_STRING.finditer(text):
         first = text[match.start()]
         if first in "[{":
             depth += 1
-            if depth > MOST_DEPTH:
+            if depth > most:
                 return False
         elif first in "]}":
             depth -= 1

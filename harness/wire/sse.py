@@ -24,7 +24,17 @@ from dataclasses import dataclass
 
 from streamgauge.wire.lines import Line, LineReader, NotUtf8
 
-__all__ = ["DONE", "LONGEST_EVENT", "LONGEST_LINE", "MOST_LINES", "Event", "Excess", "SseReader", "read_events"]
+__all__ = [
+    "DONE",
+    "LONGEST_EVENT",
+    "LONGEST_LINE",
+    "MOST_EVENTS",
+    "MOST_LINES",
+    "Event",
+    "Excess",
+    "SseReader",
+    "read_events",
+]
 
 DONE = "[DONE]"
 """The payload that ends a stream of completions."""
@@ -38,6 +48,9 @@ LONGEST_EVENT = 16 * 2**20
 MOST_LINES = 2**16
 """So many lines of one event are kept, however short they are. Others are counted in `Event.lost`."""
 
+MOST_EVENTS = 2**18
+"""So many events of one stream are worth keeping: whoever keeps them stops there. The reader itself keeps none."""
+
 _MESSAGE = "message"
 _LONGEST_RETRY = 10**18
 """Python refuses to read integers of thousands of digits; a wait of 30 million years is long enough."""
@@ -48,7 +61,7 @@ class Excess:
     """A limit of this reader that the stream went beyond, which says nothing about the stream's being right."""
 
     limit: str
-    """`LONGEST_LINE`, `LONGEST_EVENT` or `MOST_LINES`."""
+    """`LONGEST_LINE`, `LONGEST_EVENT`, `MOST_LINES` or `MOST_EVENTS`."""
 
     value: int
     """What the limit was."""
@@ -196,14 +209,13 @@ class SseReader:
                 events.append(self._finish())
         return events
 
-    def close(self, time: float = 0.0) -> list[Event]:
+    def close(self, time: float = 0.0) -> None:
         """Say that the stream has ended; what is unfinished becomes visible in `unfinished`."""
         line = self._reader.close(time)
         if line is not None:
             self._add(line)
         self.unfinished = self._lines
         self._start_event()
-        return []
 
     def _take_plain(self, data: bytes, time: float, events: list[Event]) -> bytes:
         """Read the plain events at the beginning; return what stands behind them."""
@@ -292,4 +304,5 @@ def read_events(body: bytes) -> tuple[list[Event], SseReader]:
     """All events of a whole body, and the reader with what is left over."""
     reader = SseReader()
     events = reader.feed(body)
-    return events + reader.close(), reader
+    reader.close()
+    return events, reader
