@@ -138,6 +138,8 @@ def _key_hint(target: Target) -> str:
 
 def _reach_hint(target: Target, exchange: Exchange) -> str:
     """Why the target may not have answered, by how the exchange ended."""
+    if target.proxy is not None and exchange.ending in (Ending.REFUSED, Ending.DNS, Ending.TIMEOUT_CONNECT):
+        return f"The proxy {target.proxy.url} (--proxy-from-env) does not answer: is it up, and its address right?"
     if exchange.ending is Ending.TLS:
         hint = next((hint for word, hint in _TLS.items() if word in exchange.detail.lower()), _TLS_OTHERWISE)
     else:

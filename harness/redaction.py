@@ -12,16 +12,23 @@ from typing import AnyStr
 
 from streamgauge.errors import ConfigError
 
-__all__ = ["FILLER", "MINIMUM_SECRET_LENGTH", "Redactor"]
+__all__ = ["FILLER", "MINIMUM_SECRET_LENGTH", "Redactor", "is_secret_name"]
 
 FILLER = "*"
 MINIMUM_SECRET_LENGTH = 8
+
+_SECRET_PARTS = ("auth", "key", "token", "secret", "cookie", "session", "password")
 
 _CHUNK_FRAMING = r"(?:\r\n[0-9A-Fa-f]+[^\r\n]*\r\n)?"
 _FRAMING_WITHIN = re.compile(rb"(\r\n[0-9A-Fa-f]+[^\r\n]*\r\n)")
 
 _SHORT_ESCAPES = '"\\/'
 """What JSON may escape by a backslash and itself, control characters aside (RFC 8259, section 7)."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a request's header field of this name carries a credential."""
+    return any(part in name.lower() for part in _SECRET_PARTS)
 
 
 class Redactor:

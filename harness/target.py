@@ -11,16 +11,13 @@ import streamgauge
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.errors import ConfigError
 from streamgauge.proxy import Proxy
-from streamgauge.redaction import MINIMUM_SECRET_LENGTH, Redactor
+from streamgauge.redaction import MINIMUM_SECRET_LENGTH, Redactor, is_secret_name
 from streamgauge.wire.exchange import Credential
 
 __all__ = ["Target", "join_url", "merged_headers"]
 
 _SENDABLE = re.compile(r"[!-~]+")
 """What a URL is made of; anything else has to be percent-encoded first."""
-
-_SECRET_PARTS = ("auth", "key", "token", "secret", "cookie")
-"""A header whose name holds one of these carries a credential."""
 
 WRONG_KEY = "streamgauge-wrong-key-0000"
 """What is sent as the made-up key."""
@@ -89,14 +86,15 @@ class Target:
     @property
     def redactor(self) -> Redactor:
         """Hides the key, the values of the user's own secret headers, without their scheme too, and the proxy's password."""
-        secrets = [value for name, value in self.headers.items() if self.is_secret_header(name)]
+        sent = merged_headers(self.contract.profile.headers, self.headers)
+        secrets = [value for name, value in sent.items() if self.is_secret_header(name)]
         further = [value.rpartition(" ")[2] for value in secrets] + (self.proxy.secrets if self.proxy else [])
         bare = [value for value in further if len(value) >= MINIMUM_SECRET_LENGTH]
         return Redactor([*([self.key] if self.key else []), *secrets, *bare])
 
     def is_secret_header(self, name: str) -> bool:
         """Whether a header of this name carries a credential: by where its value came from, or by its name."""
-        return name in self.secret_headers or any(part in name.lower() for part in _SECRET_PARTS)
+        return name in self.secret_headers or is_secret_name(name)
 
     def request_headers(self, credential: Credential) -> dict[str, str]:
         """The header fields of a JSON request, signed as `credential` says."""

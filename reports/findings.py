@@ -59,6 +59,11 @@ class Example:
     ending: str = ""
     excerpt: Excerpt | None = None
     curl: str | None = None
+    kind: str = "probe"
+    """What `probe` names: a probe that was sent, or a capture."""
+
+    not_repeatable: str = ""
+    """Why there is no curl line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ def _finding(
         )
         if outcome in SHOWN
         else (),
-        widened=tuple(said["actual"] for said in line["examples"] if said["outcome"] == Outcome.PASS),
+        widened=tuple(dict.fromkeys(said["actual"] for said in line["examples"] if said["outcome"] == Outcome.PASS)),
     )
 
 
@@ -168,22 +173,34 @@ def _example(line: dict[str, Any], exchange: Exchange | None, target: dict[str, 
         return Example(**said, outcome=outcome, event=event, recorded=False)
     told = Evidence.ENDING in exchange.holds
     ending = _ENDING_MEANING[exchange.ending] if told else "not told by the capture"
+    curl = curl_line(exchange.request, target) if _repeatable(exchange) else None
     return Example(
         **said,
         outcome=outcome,
         event=event,
         recorded=True,
         probe=exchange.probe,
+        kind="probe" if exchange.holds == frozenset(Evidence) else "capture",
         status=exchange.status,
         ending=f"{ending} ({exchange.detail})" if exchange.detail else ending,
         excerpt=_excerpt(line, exchange),
-        curl=curl_line(exchange.request, target) if _repeatable(exchange) else None,
+        curl=curl,
+        not_repeatable="" if curl else _why_not(exchange),
     )
 
 
 def _repeatable(exchange: Exchange) -> bool:
     """Whether the request is known, and where it went."""
     return Evidence.REQUEST in exchange.holds and "://" in exchange.request.url
+
+
+def _why_not(exchange: Exchange) -> str:
+    """Why the request cannot be sent again by a curl line."""
+    if Evidence.REQUEST not in exchange.holds:
+        return "The capture does not hold the request."
+    if "://" not in exchange.request.url:
+        return "The capture does not tell which host was asked; the request's body stands in the bundle."
+    return "The request's body is too long for a curl line; it stands in the bundle."
 
 
 def _excerpt(line: dict[str, Any], exchange: Exchange) -> Excerpt | None:

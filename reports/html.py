@@ -29,7 +29,7 @@ def report_html(report: Report) -> bytes:
         .render(
             report=report,
             topics_shown=[topic for topic in report.topics if any(found.outcome in SHOWN for found in topic.findings)],
-            widened=[found for found in report.findings if found.widened],
+            widened=report.widened,
             passed=[found for found in report.findings if found.outcome is Outcome.PASS],
             unjudged=[found for found in report.findings if found.outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)],
         )

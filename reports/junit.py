@@ -1,6 +1,7 @@
 """JUnit XML for CI servers: a test suite for each target and operation, a test case for each finding."""
 
 import re
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from streamgauge.outcomes import Outcome
@@ -28,6 +29,9 @@ def junit_xml(report: Report) -> bytes:
     for target, operation in report.columns:
         name = " ".join(part for part in (target, operation) if part)
         suite = ET.SubElement(root, "testsuite", name=_legal(name), timestamp=_timestamp(report))
+        properties = ET.SubElement(suite, "properties")
+        for property_, value in _properties(report, target, operation):
+            ET.SubElement(properties, "property", name=property_, value=_legal(value))
         for finding in report.findings:
             if (finding.target, finding.operation) == (target, operation):
                 suite.append(_case(finding))
@@ -36,6 +40,16 @@ def junit_xml(report: Report) -> bytes:
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
+
+
+def _properties(report: Report, target: str, operation: str) -> Iterator[tuple[str, str]]:
+    """What a suite was judged by, and what of."""
+    for said in report.meta["targets"]:
+        if said["name"] == target:
+            yield from ((name, said[name]) for name in ("profile", "model", "base_url") if said[name])
+            yield from (("document", each["document"]) for each in said["operations"] if each["name"] == operation)
+            yield from (("widened", each["what"]) for each in said.get("widened", ()))
+    yield from (("from", name) for name in report.meta.get("from", ()))
 
 
 def _count(element: ET.Element) -> None:
@@ -59,6 +73,8 @@ def _case(finding: Finding) -> ET.Element:
             told.text = _legal(_evidence(finding))
     elif finding.outcome is not Outcome.PASS:
         ET.SubElement(case, "system-out").text = _legal(f"{finding.outcome}: {_message(finding)}\n{_evidence(finding)}")
+    elif finding.widened:
+        ET.SubElement(case, "system-out").text = _legal(f"passed only by the profile: {'; '.join(finding.widened)}")
     return case
 
 
@@ -87,7 +103,7 @@ def _evidence(finding: Finding) -> str:
 
 def _example(example: Example) -> list[str]:
     lines = [
-        f"exchange {example.exchange} (probe {example.probe or 'unknown'}): {example.outcome}",
+        f"exchange {example.exchange} ({example.kind} {example.probe or 'unknown'}): {example.outcome}",
         f"expected: {example.expected}",
         f"actual:   {example.actual}",
     ]

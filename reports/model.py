@@ -96,6 +96,16 @@ class Report:
         """How many findings have which outcome."""
         return counted(self.findings)
 
+    @property
+    def captured(self) -> bool:
+        """Whether stored answers were judged, and nothing was sent."""
+        return "from" in self.meta
+
+    @property
+    def widened(self) -> list[Finding]:
+        """The findings in which something passed only because the profile lets it."""
+        return [finding for finding in self.findings if finding.widened]
+
 
 _MEANING = {
     "pass": "No MUST is broken, and the gate's other conditions hold.",

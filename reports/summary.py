@@ -20,6 +20,10 @@ Keys, in this order (absent knowledge is null, never 0)::
       latencies      metric id → unit, n, mean, min, max, p50, p90, p95, p99 (value, low, high: 95 % interval)
       notes          what limits the figures
     documents      target, operation, document, sha256
+    from           names of the captures that were judged; null when the target itself was asked
+    not_judged     how many captures were left out, or probes not sent
+    targets        name, base_url, model, profile, widened (what the profile lets pass beyond the document)
+    widened        what passed only because of that: check, target, operation, what
 """
 
 import json
@@ -64,6 +68,19 @@ def summary_json(report: Report) -> bytes:
             }
             for target in report.meta["targets"]
             for operation in target["operations"]
+        ],
+        "from": report.meta.get("from"),
+        "not_judged": len(report.meta.get("not_run", ())),
+        "targets": [
+            {
+                **{name: target[name] for name in ("name", "base_url", "model", "profile")},
+                "widened": [said["what"] for said in target.get("widened", ())],
+            }
+            for target in report.meta["targets"]
+        ],
+        "widened": [
+            {"check": found.check, "target": found.target, "operation": found.operation, "what": list(found.widened)}
+            for found in report.widened
         ],
     }
     return json.dumps(data, indent=1).encode("ascii") + b"\n"

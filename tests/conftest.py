@@ -13,11 +13,21 @@ settings.register_profile("streamgauge", deadline=None)
 settings.load_profile("streamgauge")
 
 
+STEERING = ("STREAMGAUGE_", "LOCUST_")
+"""How the names of variables begin that steer us or our load generator."""
+
+BYSTANDERS = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM", "COLUMNS", "LINES"),
+)
+"""Variables, in either case, that steer the libraries that fetch and those that print."""
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_steering_environment() -> Iterator[None]:
     """Nothing of the developer's own environment steers a test."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(("STREAMGAUGE_", "LOCUST_"))]:
+        for name in [name for name in os.environ if name.startswith(STEERING) or name.upper() in BYSTANDERS]:
             patch.delenv(name)
         yield
 

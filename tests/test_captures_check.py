@@ -14,7 +14,8 @@ from transcripts import CREATED, MODEL, chunks, contract_of, request, sse, strea
 
 from streamgauge import catalog
 from streamgauge.bundle.reader import Bundle, read_lines
-from streamgauge.captures.gather import gather, gather_targets, sources
+from streamgauge.captures.gather import gather, gather_targets
+from streamgauge.captures.sources import sources
 from streamgauge.config import TargetFlags
 from streamgauge.errors import UsageError
 from streamgauge.reference import DEFAULT_KEY

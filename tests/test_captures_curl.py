@@ -1,5 +1,7 @@
 """`curl -i` output, read with what somebody noted beside it, and without."""
 
+import gzip
+
 import pytest
 
 from streamgauge.captures.capture import Capture, NotJudged
@@ -91,7 +93,7 @@ LONG = b'{"model": "m", "prompt": "' + b"x" * 600
         (b'[request] POST /v1/chat/completions {"a": 1}\n', "/v1/chat/completions", b'{"a": 1}'),
         (b'[request] POST /v1/completions {"a":\n 1}\n', "/v1/completions", b'{"a":\n 1}'),
         (b'[request] POST /v1/completions {"a": \n', "/v1/completions", b'{"a": '),
-        (b"[request] POST /v1/completions \n", "/v1/completions", b""),
+        (b"[request] POST /v1/completions \n", "/v1/completions", None),
         (b"[request] GET /v1/completions\n", "/v1/completions", b""),
         (b"[request] POST /v1/completions [1,2]\n", "/v1/completions", b"[1,2]"),
         (b"[request] POST /v1/completions\n", "/v1/completions", None),
@@ -107,6 +109,48 @@ def test_request_is_held_only_when_its_body_is_whole(note: bytes, path: str, bod
 
     assert (capture.path, Evidence.REQUEST in capture.holds) == (path, body is not None)
     assert capture.body == (body or b"")
+
+
+def test_an_empty_body_was_sent_only_where_it_was_refused() -> None:
+    """A variable that was not set leaves a note without a body: nothing cannot have been completed with 200."""
+    refused = (
+        b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n\r\n{}[curl exit 0]\n\n[request] POST /v1/completions \n"
+    )
+
+    assert (_read(refused).body, Evidence.REQUEST in _read(refused).holds) == (b"", True)
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "whole"),
+    [
+        (JSON_HEAD + b"content-length: 7\r\n\r\n", b'{"a":1}', True),
+        (JSON_HEAD + b"content-length: 7\r\n\r\n", b'{"a":\r\n 1}', False),
+        (JSON_HEAD + b"content-length: 7\r\n\r\n", b'{"a"...', True),
+        (JSON_HEAD + b"content-length: 70\r\n\r\n", b'{"a"...', False),
+        (JSON_HEAD + b"content-length: 27\r\ncontent-encoding: gzip\r\n\r\n", b'{"a":1}', True),
+    ],
+)
+def test_body_that_was_changed_afterwards_holds_no_bytes(head: bytes, body: bytes, whole: bool) -> None:
+    """Where a body lacks its announced length (RFC 9112, 6.3) curl ends with 18: under a 0, somebody edited the file."""
+    held = _read(head + body + b"[curl exit 0]\n").holds
+
+    assert (Evidence.BYTES in held, Evidence.ENDING in held) == (whole, whole)
+
+
+def test_compressed_body_is_not_judged() -> None:
+    """What a content coding left (RFC 9110, 8.4.1.3) is no text yet."""
+    data = JSON_HEAD + b"content-encoding: gzip\r\n\r\n" + gzip.compress(b'{"a":1}') + b"[curl exit 0]\n"
+    found = read_curl(data, "a.http")
+
+    assert isinstance(found, NotJudged) and "compressed" in found.reason
+
+
+def test_note_of_the_request_takes_no_byte_of_the_body() -> None:
+    """The blank line behind `[DONE]` belongs to the event (WHATWG HTML, 9.2.6), not to the note that follows at once."""
+    exchange = _exchange(STREAM + b"[request] POST /v1/completions {}\n")
+
+    assert exchange.response.body == STREAM.partition(b"\r\n\r\n")[2]
+    assert exchange.stream.done
 
 
 def test_redirect_makes_the_request_unknown() -> None:

@@ -107,6 +107,8 @@ def test_framing_changes_no_verdict_of_checks_that_do_not_need_it(name: str) -> 
         pytest.skip("curl would not have called this complete")
     if full.rate_limited:
         pytest.skip("a captured 429 is judged by a rule of its own")
+    if name == "model_unknown_400":
+        pytest.skip("whether the model of somebody else's request exists is not known")
 
     for id_, check in CHECKS.items():
         if Evidence.FRAMING not in check.needs:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from report_bundles import full_bundle
-from report_png import Picture, read_png
 
 from streamgauge.reports.kinds import BLUE, GREEN, ORANGE
 from streamgauge.reports.write import write_all
@@ -57,7 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         thread.join()
 
 
-def screenshot(url: str, directory: Path, scheme: int) -> Picture:
+def screenshot(url: str, directory: Path, scheme: int) -> Image.Image:
     """What the browser shows of a page."""
     path = directory / "page.png"
     subprocess.run(
@@ -83,16 +83,13 @@ def screenshot(url: str, directory: Path, scheme: int) -> Picture:
         capture_output=True,
         timeout=90,
     )
-    return read_png(path)
+    with Image.open(path) as picture:
+        return picture.convert("RGB")
 
 
-def colours(picture: Picture) -> Counter[tuple[int, int, int]]:
+def colours(picture: Image.Image) -> Counter[tuple[int, int, int]]:
     """How many pixels have which colour."""
-    found: Counter[tuple[int, int, int]] = Counter()
-    for row in picture.rows:
-        channels = [row[start :: picture.channels] for start in range(3)]
-        found.update(zip(*channels, strict=True))
-    return found
+    return Counter({colour: count for count, colour in picture.getcolors(2**24)})
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
@@ -101,17 +98,18 @@ def rgb(colour: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def longest_run(picture: Picture, colour: tuple[int, int, int], rows: int) -> int:
+def longest_run(picture: Image.Image, colour: tuple[int, int, int], rows: int) -> int:
     """The width of the widest rectangle of one colour that is at least `rows` high."""
     wanted = bytes(colour)
     best, heights = 0, [0] * picture.width
-    for row in picture.rows:
+    pixels, stride = picture.tobytes(), picture.width * len(wanted)
+    for row in (pixels[start : start + stride] for start in range(0, len(pixels), stride)):
         if wanted not in row:
             heights = [0] * picture.width
             continue
         run = 0
         for x in range(picture.width):
-            start = x * picture.channels
+            start = x * len(wanted)
             heights[x] = heights[x] + 1 if row[start : start + 3] == wanted else 0
             run = run + 1 if heights[x] >= rows else 0
             best = max(best, run)

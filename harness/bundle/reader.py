@@ -43,8 +43,9 @@ class Bundle:
             raise BundleError("no bundle: its meta.json is no object", where=str(directory))
         if self.meta.get("version") != VERSION:
             raise BundleError(
-                f"a bundle of version {self.meta.get('version')}; this streamgauge reads version {VERSION}",
+                f"a bundle of version {self.meta.get('version', 'unknown')}; this streamgauge reads version {VERSION}",
                 where=str(directory),
+                hint="Was its meta.json written by another streamgauge, or by another program?",
             )
 
     @functools.cached_property
@@ -89,8 +90,13 @@ class Bundle:
                     if blob is None:
                         blob = blobs[place["file"]] = (self.path / Path(place["file"]).name).read_bytes()
                     wire = blob[place["offset"] : place["offset"] + place["size"]]
+                    if len(wire) != place["size"]:
+                        raise BundleError(f"{place['file']} is cut off before {line['id']}", where=str(path))
                     found[line["id"]] = exchange_from_line(line, wire)
-                except (KeyError, TypeError, ValueError, OSError) as problem:
+                except OSError as problem:
+                    said = f"{line['wire']['file']} cannot be read: {problem.strerror or problem}"
+                    raise BundleError(said, where=str(path)) from None
+                except (KeyError, TypeError, ValueError) as problem:
                     raise BundleError(f"holds no exchange: {problem!r}", where=str(path)) from None
         return found
 
@@ -106,6 +112,8 @@ class Bundle:
             return default
         try:
             return json.loads(path.read_bytes())
+        except OSError as problem:
+            raise _unreadable(problem, path) from None
         except ValueError as problem:
             raise BundleError(f"not JSON: {problem}", where=str(path)) from None
 
@@ -114,7 +122,11 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The JSON lines of a file; a last line that was cut off by a crash is left out."""
     if not path.exists():
         return
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError as problem:
+        raise _unreadable(problem, path) from None
+    with file:
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
                 return
@@ -122,3 +134,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(raw)
             except ValueError as problem:
                 raise BundleError(f"not JSON: {problem}", where=f"{path}:{number}") from None
+
+
+def _unreadable(problem: OSError, path: Path) -> BundleError:
+    return BundleError(f"cannot be read: {problem.strerror or problem}", where=str(problem.filename or path))

@@ -28,14 +28,16 @@ from streamgauge.wire.unframed import Head, heads
 __all__ = ["looks_like_curl", "read_curl", "time_of"]
 
 _MARKER = re.compile(rb"\[curl exit (\d+)[^\]\r\n]*\] ?(?:curl: [^\r\n]*)?[ \t]*(?=\r?\n|\Z)")
-_REQUEST = re.compile(rb"(?:^|\n)\[request\] ([A-Z]+) (/[^\s]*|https?://[^\s]*)(.*)\Z", re.DOTALL)
+_REQUEST = re.compile(rb"(?:^|(?<=\n))\[request\] ([A-Z]+) (/[^\s]*|https?://[^\s]*)(.*)\Z", re.DOTALL)
 _NOTE = re.compile(rb"\r?\n\[[a-z]+\] .*\Z", re.DOTALL)
 _EXCERPT = re.compile(rb"(?m)^\[(?:\.\.\.|\xe2\x80\xa6)[^\]\r\n]*\]\r?$")
 """A line such as `[...]` or `[... cut here ...]`, which people put where they left something out."""
 
+_GZIP = b"\x1f\x8b"
 _CUT = 600
 """From this size on a noted body may have been cut."""
 
+_BODILESS = ("GET", "HEAD", "DELETE")
 _JSON_BEGINS = b'{["0123456789-tfn'
 
 _ENDINGS: dict[int, tuple[Ending, bool]] = {
@@ -76,6 +78,8 @@ def read_curl(data: bytes, name: str) -> Capture | NotJudged:
     found = list(heads(data))
     if not found and (ended is None or data.strip()):
         return NotJudged(name, "no answer as `curl -i` prints it")
+    if found and data[found[-1].end :].startswith(_GZIP):
+        return NotJudged(name, "its body is compressed: curl --compressed unpacks it")
     holds, ending, detail = {Evidence.BYTES}, Ending.COMPLETE, ""
     if ended is not None:
         code = int(ended[1])
@@ -87,7 +91,10 @@ def read_curl(data: bytes, name: str) -> Capture | NotJudged:
         head, body, whole = _answer(data, found)
         if whole and ended is None:
             holds.add(Evidence.ENDING)
+        elif whole is False and ending is Ending.COMPLETE:  # curl would have noted 18: the body was changed afterwards
+            holds -= {Evidence.BYTES, Evidence.ENDING}
         head, secrets = blot_head(head)
+        secrets += secrets_of_body(body)
         wire = head + body
         started = next((time_of(value) for name, value in found[-1].headers if name == "date"), "")
         redirected = any(head.status // 100 == 3 for head in found[:-1])
@@ -113,8 +120,12 @@ def _split_marker(data: bytes) -> tuple[bytes, re.Match[bytes] | None]:
     return data, None
 
 
-def _answer(data: bytes, found: list[Head]) -> tuple[bytes, bytes, bool]:
-    """Head (1xx answers before it included) and body of the final answer, and whether the body has its announced length."""
+def _answer(data: bytes, found: list[Head]) -> tuple[bytes, bytes, bool | None]:
+    """
+    Head (1xx answers before it included) and body of the final answer, and whether the body has its announced length.
+
+    None where no length of these bytes is announced: `curl --compressed` unpacks a body and leaves its fields as they were.
+    """
     first = len(found) - 1
     while first and found[first - 1].informational:
         first -= 1
@@ -122,8 +133,8 @@ def _answer(data: bytes, found: list[Head]) -> tuple[bytes, bytes, bool]:
     head, body = data[found[first].start : final.end], data[final.end :]
     fields = dict(final.headers)
     announced = fields.get("content-length", "")
-    if not announced.isdigit() or "transfer-encoding" in fields:
-        return head, body, False
+    if not announced.isdigit() or not fields.keys().isdisjoint(("transfer-encoding", "content-encoding")):
+        return head, body, None
     size = int(announced)
     if len(body) > size and not body[size:].strip():  # an editor, or whoever noted the end, added an empty line
         body = body[:size]
@@ -134,9 +145,11 @@ def _with_request(capture: Capture, asked: re.Match[bytes], *, redirected: bool)
     """The capture with what was noted of its request."""
     method, url, rest = asked[1].decode("ascii"), asked[2].decode("utf-8", "replace"), asked[3]
     body = _NOTE.sub(b"", rest.removesuffix(b"\n").removesuffix(b"\r"))
-    known = (body.startswith(b" ") and _is_body(body[1:])) or (not body and method in ("GET", "HEAD", "DELETE"))
+    known = (body.startswith(b" ") and _is_body(body[1:])) or (not body and method in _BODILESS)
     secrets = (*secrets_of_query(url), *secrets_of_body(body), *capture.secrets)
     noted = replace(capture, method=method, url=url, secrets=secrets)
+    if not body.strip() and capture.wire.partition(b" ")[2][:1] == b"2":
+        known = method in _BODILESS  # nothing cannot be completed: whoever noted it left the body out
     if not known or redirected:  # a redirect may have changed the method and dropped the body
         return noted
     return replace(noted, body=body[1:], holds=capture.holds | {Evidence.REQUEST})

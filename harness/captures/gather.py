@@ -7,45 +7,26 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from streamgauge.bundle.layout import META
-from streamgauge.bundle.reader import Bundle
 from streamgauge.captures.bundle import exchanges_of, targets_of
 from streamgauge.captures.capture import Capture, NotJudged
 from streamgauge.captures.curl import looks_like_curl, read_curl
 from streamgauge.captures.har import har_entries, read_har
 from streamgauge.captures.matching import match
+from streamgauge.captures.sources import Sources
 from streamgauge.config import TargetFlags, resolve_targets
 from streamgauge.contract.contract import Operation
 from streamgauge.errors import UsageError
 from streamgauge.target import Target
 from streamgauge.wire.exchange import Evidence, Exchange
 
-__all__ = ["Captures", "Sources", "gather", "gather_targets", "sources"]
+__all__ = ["Captures", "gather", "gather_targets"]
 
-_HINT = "Looked for a bundle (a directory with meta.json), HAR files, and files that begin as `curl -i` prints: HTTP/1.1 200 OK."
 _NOTE_HINT = (
     "Without its request only a 200 answer may tell its operation: note `[request] METHOD PATH BODY` behind it."
 )
 _NOWHERE = "http://captured.invalid"
 """Stands for the base URL while flags are resolved; nothing is ever sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """
-    What the paths hold.
-
-    Attributes:
-        names: the base names of the given paths.
-        bundles: stored runs.
-        files: name → content of every file that may hold captures.
-    """
-
-    names: tuple[str, ...]
-    bundles: list[Bundle]
-    files: dict[str, bytes]
 
 
 @dataclass(slots=True)
@@ -56,7 +37,7 @@ class Captures:
     Attributes:
         names: the base names of the given paths.
         targets: as the captures complete them: model, origin, paths.
-        files: how many files and bundles were read.
+        files, bundles: how many were read.
         exchanges: to judge.
         not_judged: the captures that are left out.
         notes: what the user should know.
@@ -66,6 +47,7 @@ class Captures:
     names: tuple[str, ...]
     targets: list[Target]
     files: int = 0
+    bundles: int = 0
     exchanges: list[Exchange] = field(default_factory=list)
     not_judged: list[NotJudged] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -75,54 +57,19 @@ class Captures:
     def summary(self) -> str:
         """One sentence about how much is judged and what is not."""
         told = (
-            f"judging {_counted(len(self.exchanges), 'exchange')} from {_counted(self.files, 'file')}; nothing is sent"
+            f"judging {_counted(len(self.exchanges), 'exchange')} from {_sources_told(self.files, self.bundles)}; "
+            "nothing is sent"
         )
-        if not self.not_judged:
-            return told
+        return f"{told}\n{self.left_out}" if self.not_judged else told
+
+    @property
+    def left_out(self) -> str:
+        """How many captures are not judged, by reason."""
         reasons = Counter(each.reason for each in self.not_judged)
+        if len(reasons) == 1:
+            return f"{len(self.not_judged)} not judged: {self.not_judged[0].reason}"
         listed = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common())
-        return f"{told}\n{len(self.not_judged)} not judged: {listed}"
-
-
-def sources(paths: Sequence[Path]) -> Sources:
-    """
-    Find out by looking what the paths hold.
-
-    Raises:
-        UsageError: a path is not there, or holds nothing that can be judged.
-        BundleError: a directory with meta.json is no bundle of our version.
-    """
-    found = Sources(tuple(dict.fromkeys(path.resolve().name for path in paths)), [], {})
-    for path in paths:
-        if not path.exists():
-            raise UsageError("there is no such file or directory", where=f"--from {path}", hint=_HINT)
-        if (path / META).is_file():
-            found.bundles.append(Bundle(path))
-            continue
-        files = dict(_read(path))
-        if not files:
-            raise UsageError("holds nothing that can be judged", where=f"--from {path}", hint=_HINT)
-        clash = len(paths) > 1 and not found.files.keys().isdisjoint(files)
-        found.files.update({f"{path.name}/{name}" if clash else name: data for name, data in files.items()})
-    return found
-
-
-def _read(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The files below, those that hold neither curl's output nor a HAR left out; names relative to `path`."""
-    below = sorted(path.rglob("*")) if path.is_dir() else [path]
-    for file in below:
-        name = file.relative_to(path).as_posix() if path.is_dir() else file.name
-        if not file.is_file() or any(part.startswith(".") for part in name.split("/")):
-            continue
-        try:
-            with file.open("rb") as opened:
-                start = opened.read(64)
-                wanted = looks_like_curl(start) or file.suffix in (".har", ".json") or not path.is_dir()
-                data = start + opened.read() if wanted else b""
-        except OSError as problem:
-            raise UsageError(f"cannot be read: {problem.strerror or problem}", where=str(file)) from None
-        if wanted and (looks_like_curl(start) or har_entries(data) is not None):
-            yield name, data
+        return f"{len(self.not_judged)} not judged: {listed}"
 
 
 def gather_targets(found: Sources, flags: TargetFlags, environment: Mapping[str, str] | None = None) -> list[Target]:
@@ -154,7 +101,8 @@ def gather(found: Sources, targets: Sequence[Target]) -> Captures:
     Raises:
         UsageError: a capture could belong to several operations, or none belongs to any.
     """
-    gathered = Captures(found.names, list(targets), files=len(found.files) + len(found.bundles))
+    gathered = Captures(found.names, list(targets), files=len(found.files), bundles=len(found.bundles))
+    gathered.not_judged += found.unread
     captures = list(_captures(found, targets, gathered))
     for index, named in enumerate(targets):
         matched = _matched(captures, named, gathered)
@@ -172,7 +120,7 @@ def gather(found: Sources, targets: Sequence[Target]) -> Captures:
         left = max(len(bundle.exchanges) - len(own), 0)
         gathered.not_judged += [NotJudged(bundle.path.name, "an exchange of no operation named here")] * left
     if not gathered.exchanges:
-        raise UsageError(f"nothing in {', '.join(found.names)} can be judged", hint=f"{gathered.summary}\n{_NOTE_HINT}")
+        raise UsageError(f"nothing in {', '.join(found.names)} can be judged", hint=_why_nothing(gathered))
     return gathered
 
 
@@ -264,6 +212,17 @@ def _canonical(capture: Capture, operation: Operation) -> str:
     bare = {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
     digest = hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()
     return f"{operation.name}/{digest[:16]}"
+
+
+def _why_nothing(gathered: Captures) -> str:
+    if not gathered.not_judged:
+        return f"There is no exchange in {_sources_told(gathered.files, gathered.bundles)}."
+    return f"{gathered.left_out}\n{_NOTE_HINT}"
+
+
+def _sources_told(files: int, bundles: int) -> str:
+    told = [_counted(count, noun) for count, noun in ((files, "file"), (bundles, "bundle")) if count]
+    return " and ".join(told)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -17,12 +17,11 @@ from typing import Any
 from streamgauge.captures.capture import Capture, NotJudged
 from streamgauge.captures.secrets import (
     blot_head,
-    is_secret_name,
     secrets_of_body,
     secrets_of_query,
     values_of,
 )
-from streamgauge.redaction import FILLER
+from streamgauge.redaction import FILLER, is_secret_name
 from streamgauge.wire.exchange import Credential, Ending, Evidence
 
 __all__ = ["har_entries", "read_har"]
@@ -179,7 +178,7 @@ def _wire(response: Mapping[str, Any], body: bytes | None) -> tuple[bytes, list[
         # Browsers join fields of one name by a line feed.
         lines += [f"{_line(name)}: {part.strip()}" for part in value.replace("\r", "").split("\n")]
     head, secrets = blot_head(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace"))
-    return head + (body or b""), secrets
+    return head + (body or b""), secrets + secrets_of_body(body or b"")
 
 
 def _line(text: Any) -> str:

@@ -32,6 +32,19 @@ def console_for(*, quiet: bool) -> Console:
     return console
 
 
+def profile_told(target: Target) -> str:
+    """The profile that the target is judged by, and why it is this one."""
+    from streamgauge.contract.profile import GENERIC
+
+    profile = target.contract.profile
+    documents = list(dict.fromkeys(operation.document.name for operation in target.contract.operations))
+    if set(documents) <= set(profile.documents):
+        return f"judged by the profile {profile.name}, which goes with {', '.join(documents)}"
+    if profile.name == GENERIC:
+        return f"judged by the generic profile {GENERIC}; --profile names another (`streamgauge list profiles`)"
+    return f"judged by the profile {profile.name}"
+
+
 def perform(
     command: str,
     targets: list[Target],
@@ -56,6 +69,7 @@ def perform(
     for target in targets:
         for operation in target.contract.operations:
             console.print(f"{target.name}: {operation.name} at {target.url(operation)}", markup=False)
+        console.print(f"{target.name}: {profile_told(target)}", markup=False)
     writer, meta = open_bundle(command, targets, output=output, seed=load.seed if load else 0, notes=notes)
     interrupted = False
     load_verdict: tuple[ExitCode, str] | None = None
@@ -78,13 +92,15 @@ def judge_captures(
     Returns:
         The exit code of the gate.
     """
-    from streamgauge.captures.gather import gather, gather_targets, sources
+    from streamgauge.captures.gather import gather, gather_targets
+    from streamgauge.captures.sources import sources
     from streamgauge.cli.checking import check_captures, print_findings
     from streamgauge.runs import open_bundle
 
     found = sources(paths)
     captures = gather(found, gather_targets(found, flags))
-    for line in (*captures.notes, *captures.summary.splitlines()):
+    profiles = [f"{target.name}: {profile_told(target)}" for target in captures.targets]
+    for line in (*captures.notes, *profiles, *captures.summary.splitlines()):
         console.print(line, markup=False)
     writer, meta = open_bundle("check", captures.targets, output=output, notes=captures.notes)
     interrupted = check_captures(captures, writer, meta, check, console)
