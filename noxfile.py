@@ -34,14 +34,14 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """All tests, against the installed wheel."""
     session.install(".", *group("test"))
-    session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
+    session.run("pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs)
 
 
 @nox.session
 def minimums(session: nox.Session) -> None:
     """All tests at the lowest versions that pyproject.toml allows; needs uv."""
     session.install("--resolution=lowest-direct", ".", *group("test"))
-    session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
+    session.run("pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs)
 
 
 @nox.session
