@@ -126,6 +126,8 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
             finding.outcome = Outcome.INCONCLUSIVE
             finding.counts[Outcome.INCONCLUSIVE] = len(unanswered)
             finding.reason = f"rate-limited: {len(unanswered)} probes got only 429, or 503 with Retry-After"
+    elif finding.outcome is Outcome.INCONCLUSIVE:
+        finding.reason = finding.examples[0]["actual"]
     return finding
 
 

@@ -20,7 +20,7 @@ MOST_NODES = 1_000_000
 """The largest file that makes sense, aliases unfolded."""
 
 
-# libyaml's parser is some eight times as fast; PyYAML's wheels have it.
+# libyaml's parser is some eight times as fast; PyYAML's wheels have it. Types cannot tell which of the two it is.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

@@ -170,8 +170,9 @@ def _spoken(dialect: Any, switch: str) -> str:
 
 def _error(dialect: Any) -> dict[str, Any]:
     code: Any = 405 if dialect.error_code == "integer" else None
-    forms: dict[str, Any] = {"openai-or-string": {"error": "text"}, "detail": {"detail": "text"}}
-    return forms.get(dialect.error_envelope, {"error": {"message": "text", "type": "t", "code": code}})  # type: ignore[no-any-return]
+    usual: dict[str, Any] = {"error": {"message": "text", "type": "t", "code": code}}
+    forms: dict[str, dict[str, Any]] = {"openai-or-string": {"error": "text"}, "detail": {"detail": "text"}}
+    return forms.get(dialect.error_envelope, usual)
 
 
 def _envelope_taken(said: Any, heard: Any, operation: Operation) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from transcripts import (
     CREATED,
+    MODEL,
     chunked,
     chunks,
     contract_of,
@@ -20,6 +21,8 @@ from transcripts import (
 )
 
 import streamgauge.conformance.checks  # noqa: F401 - declares every check
+from streamgauge.conformance.check import CHECKS
+from streamgauge.conformance.judge import cases_of, judge
 from streamgauge.conformance.limits import beyond_limit
 from streamgauge.outcomes import Outcome
 from streamgauge.wire.exchange import Exchange
@@ -77,6 +80,17 @@ def test_stream_beyond_a_limit_is_inconclusive(name: str) -> None:
     assert {id_ for id_, outcome in judged.items() if outcome is Outcome.PASS} == {"sse.bom"}
     assert judged["sse.data-json"] is judged["sse.done"] is judged["sse.utf8"] is Outcome.INCONCLUSIVE
     assert by_check["error.not-in-stream"] is Outcome.INCONCLUSIVE
+
+
+def test_finding_names_the_limit_as_its_reason() -> None:
+    """JUnit and pytest show a finding without a verdict by its reason alone."""
+    body, limit = BEYOND["LONGEST_LINE"]
+    found = streamed(body())
+    cases = cases_of([found], CHAT, CONTRACT, target=found.target, model=MODEL)
+
+    finding = judge(CHECKS["sse.data-json"], cases, CHAT, CONTRACT, found.target)
+    assert finding.outcome is Outcome.INCONCLUSIVE
+    assert limit in finding.reason
 
 
 @pytest.mark.parametrize("name", WITHIN)

@@ -86,10 +86,9 @@ def _compiled(document: Document, profile: Profile) -> list[Operation]:
 
 def _as_documented(profile: Profile, operations: Sequence[Operation]) -> tuple[Profile, list[str]]:
     """The profile with the key where the documents want it, unless the profile is made for one of them; and what to say."""
+    if any(operation.document.name in profile.documents for operation in operations):
+        return profile, []
     notes = []
-    for operation in operations:
-        if operation.document.name in profile.documents:
-            return profile, []
     for operation in operations:
         auth = documented_auth(operation)
         if auth is not None:

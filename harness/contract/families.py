@@ -8,8 +8,7 @@ from streamgauge.contract.document import Document, Part
 from streamgauge.contract.fields import properties_of
 from streamgauge.contract.media import JSON, SSE, matching_media_type
 from streamgauge.contract.normal import Schemas
-from streamgauge.contract.operation import CHAT, COMPLETIONS, Operation
-from streamgauge.contract.references import Tokens
+from streamgauge.contract.operation import CHAT, COMPLETIONS, Operation, schema_at
 from streamgauge.errors import DocumentError
 
 __all__ = ["METHODS", "family_by_path", "operations_of", "recognised"]
@@ -133,8 +132,8 @@ def _by_fields(each: _Candidate, schemas: Schemas) -> str | None:
     if each.method != "POST":
         return None
     try:
-        asked = schemas.normal(_schema_at(each.part.child("requestBody"), JSON))
-        answer = schemas.normal(_schema_at(each.part.child("responses", "200"), JSON))
+        asked = schemas.normal(schema_at(each.part.child("requestBody"), JSON))
+        answer = schemas.normal(schema_at(each.part.child("responses", "200"), JSON))
     except DocumentError:  # about an operation that is none of ours
         return None
     answered = properties_of(schemas, answer, any_branch=True)
@@ -151,12 +150,6 @@ def _holds_roles(schema: Any, schemas: Schemas, has_choices: bool) -> bool:
     items = schemas.resolved(schema).get("items")
     fields = properties_of(schemas, items, any_branch=True)
     return "role" in fields and ("content" in fields or has_choices)
-
-
-def _schema_at(part: Part, media_type: str) -> Tokens:
-    content = part.child("content")
-    key = matching_media_type(content.mapping(), media_type)
-    return (*content.child(key).tokens, "schema") if key is not None else ("x-streamgauge-nowhere",)
 
 
 def _streams(operation: Operation, told: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from streamgauge.contract.oneway import ANSWER, REQUEST, one_way
 from streamgauge.contract.references import Tokens
 from streamgauge.contract.validator import Validator
 
-__all__ = ["CHAT", "COMPLETIONS", "Operation"]
+__all__ = ["CHAT", "COMPLETIONS", "Operation", "schema_at"]
 
 CHAT = "chat"
 COMPLETIONS = "completions"
@@ -80,7 +80,7 @@ class Operation:
 
     @functools.cached_property
     def _request_at(self) -> Tokens:
-        return _schema_in(self.part.child("requestBody"), JSON)
+        return schema_at(self.part.child("requestBody"), JSON)
 
     @functools.cached_property
     def request_schema(self) -> Any:
@@ -159,7 +159,7 @@ class Operation:
         """The status and the place of the schema of every answer that the document describes."""
         for key in self.status_keys:
             for media_type in self._answers[key].child("content").mapping():
-                yield key, _schema_in(self._answers[key], media_type)
+                yield key, schema_at(self._answers[key], media_type)
 
     @functools.cached_property
     def _answers(self) -> dict[str, Part]:
@@ -174,13 +174,13 @@ class Operation:
     @functools.cache  # noqa: B019 - as above
     def _response_at(self, status: int, media_type: str) -> Tokens:
         key = matching_status(self._answers, status)
-        return _schema_in(self._answers[key], media_type) if key is not None else _NOWHERE
+        return schema_at(self._answers[key], media_type) if key is not None else _NOWHERE
 
     def __hash__(self) -> int:
         return hash((self.name, self.document.sha256))
 
 
-def _schema_in(part: Part, media_type: str) -> Tokens:
+def schema_at(part: Part, media_type: str) -> Tokens:
     """Where the schema of a request body or an answer stands; nowhere when it has none of this media type."""
     content = part.child("content")
     key = matching_media_type(content.mapping(), media_type)

@@ -5,9 +5,15 @@ from typing import Any
 from streamgauge.contract.operation import Operation
 from streamgauge.contract.profile import Auth
 
-__all__ = ["documented_auth"]
+__all__ = ["documented_auth", "security_of"]
 
 _BEARER = ("oauth2", "openIdConnect")
+
+
+def security_of(operation: Operation) -> list[Any]:
+    """The alternatives of which a request has to satisfy one: the operation's own, else the document's; maybe none."""
+    given = operation.part.value.get("security", operation.document.root.value.get("security"))
+    return given if isinstance(given, list) else []
 
 
 def documented_auth(operation: Operation) -> Auth | None:
@@ -16,11 +22,8 @@ def documented_auth(operation: Operation) -> Auth | None:
 
     The first alternative counts that one header satisfies.
     """
-    root = operation.document.root
-    given: Any = operation.part.value.get("security", root.value.get("security"))
-    if not isinstance(given, list):
-        return None
-    schemes = root.child("components", "securitySchemes")
+    given = security_of(operation)
+    schemes = operation.document.root.child("components", "securitySchemes")
     for alternative in given:
         if not isinstance(alternative, dict) or len(alternative) != 1:
             continue

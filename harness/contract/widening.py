@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.profile import ANY, UNSUPPORTED
+from streamgauge.contract.security import security_of
 
 __all__ = ["key_needed", "widened"]
 
@@ -21,7 +22,7 @@ def key_needed(operation: Operation, contract: Contract) -> bool:
 
     A document says so by listing 401 or a security scheme; no profile can take that back.
     """
-    schemes = operation.definition.get("security", operation.document.raw.get("security")) or []
+    schemes = security_of(operation)
     # An empty requirement among them means that the key may be left out (OpenAPI 3.1, 4.8.30).
     demanded = bool(schemes) and {} not in schemes
     return contract.profile.auth.required or 401 in operation.statuses or demanded
