@@ -244,6 +244,20 @@ def test_wrong_use_is_said_on_one_screen(name: str, tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) <= 12
 
 
+def test_path_that_is_named_leaves_no_other(tmp_path: Path) -> None:
+    """An operation whose path the user gave is at that path only, however another one ends."""
+    chat = contract_of(CHAT)[1]
+    answer = whole(whole_answer(chat))
+    written(tmp_path, {"a.http": answer + note(request(chat)), "b.http": answer + note(request(chat), "/llm/chat")})
+    found = sources([tmp_path])
+    gathered = gather(found, gather_targets(found, TargetFlags(spec=(CHAT,), path=("/llm/chat",)), {}))
+
+    assert [each.probe for each in gathered.exchanges] == ["b.http"]
+    assert [(each.capture, each.reason) for each in gathered.not_judged] == [
+        ("a.http", "its path is none of the operations'")
+    ]
+
+
 def test_ambiguous_path_asks(tmp_path: Path) -> None:
     """Two chat operations in one target: `--path` says which path is whose."""
     text = catalog.document_text(CHAT)

@@ -331,6 +331,23 @@ def test_key_that_the_document_demands(document: str, required: bool, needed: bo
     assert key_needed(operation, Contract(profile, (operation,))) is needed
 
 
+@pytest.mark.parametrize(("security", "needed"), [([{"k": []}], True), ([{}, {"k": []}], False), ([], False)])
+def test_key_that_the_document_leaves_to_the_caller(security: list[Any], needed: bool, tmp_path: Path) -> None:
+    """An empty requirement among a document's alternatives makes the key optional (OpenAPI 3.1.1, 4.8.30)."""
+    answers = {"200": {"description": ""}}
+    document = {
+        "openapi": "3.1.0",
+        "paths": {"/v1/completions": {"post": {"security": security, "responses": answers}}},
+        "components": {"securitySchemes": {"k": {"type": "http", "scheme": "bearer"}}},
+    }
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps(document))
+    (operation,) = load_contracts([str(file)])[0].operations
+    profile = turned(SILENT, "auth.required", False)
+
+    assert key_needed(operation, Contract(profile, (operation,))) is needed
+
+
 def musts(operation: Operation, profile: Profile) -> set[str]:
     """The MUST checks that concern an operation."""
     contract = Contract(profile, (operation,))
