@@ -26,7 +26,8 @@ class Case:
         operation: what it asked for.
         contract: under which promise.
         model: id of the model that right requests name.
-        partners: the other exchanges of the same pair (the streamed and the whole form of one request).
+        partners: the other exchanges that asked the same with the same credential: the other form, and repetitions.
+        others: every exchange of the operation, this one included.
     """
 
     exchange: Exchange
@@ -34,6 +35,7 @@ class Case:
     contract: Contract
     model: str
     partners: tuple[Exchange, ...] = ()
+    others: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from streamgauge.conformance.check import Case, Check, Departure
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome, most_severe
 from streamgauge.text import one_line
-from streamgauge.wire.exchange import Evidence, Exchange
+from streamgauge.wire.exchange import Credential, Evidence, Exchange
 
 __all__ = ["Finding", "cases_of", "judge"]
 
@@ -66,21 +66,18 @@ def cases_of(
     exchanges: Iterable[Exchange], operation: Operation, contract: Contract, *, target: str, model: str
 ) -> list[Case]:
     """The exchanges of one target's operation as cases, each with its partners."""
-    own = [exchange for exchange in exchanges if exchange.target == target and exchange.operation == operation.name]
-    pairs: dict[str, list[Exchange]] = {}
+    own = tuple(
+        exchange for exchange in exchanges if exchange.target == target and exchange.operation == operation.name
+    )
+    groups: dict[tuple[str, Credential], list[Exchange]] = {}
     for exchange in own:
-        if exchange.pair:
-            pairs.setdefault(exchange.pair, []).append(exchange)
-    return [
-        Case(
-            exchange,
-            operation,
-            contract,
-            model,
-            tuple(other for other in pairs.get(exchange.pair, ()) if other is not exchange),
-        )
-        for exchange in own
-    ]
+        groups.setdefault((exchange.question, exchange.request.credential), []).append(exchange)
+    cases = []
+    for exchange in own:
+        group = groups[exchange.question, exchange.request.credential] if exchange.question else ()
+        partners = tuple(other for other in group if other is not exchange)
+        cases.append(Case(exchange, operation, contract, model, partners, own))
+    return cases
 
 
 def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: Contract, target: str) -> Finding:

@@ -42,7 +42,7 @@ def record(
     on_exchange: Callable[[Exchange], None] = lambda exchange: None,
 ) -> list[NotRun]:
     """
-    Send every probe; those of one target side by side, one target after the other.
+    Send every probe; those of one target side by side, the late ones last, one target after the other.
 
     Args:
         planned: what to send.
@@ -78,11 +78,12 @@ async def _record(planned: list[Planned], limits: Limits, keep: Callable[[Exchan
             keep(exchange)
 
         async with Recorder(items[0].target, limits=limits, on_exchange=note) as recorder:
-            # As many senders as slots: a probe is taken up only when one is free, so the rest can still be left out.
-            waiting = iter(items)
-            async with asyncio.TaskGroup() as group:
-                for _ in range(limits.concurrency):
-                    group.create_task(_send_all(waiting, recorder, gone, left_out))
+            for late in (False, True):
+                # As many senders as slots: a probe is taken up only when one is free, so the rest can still be left out.
+                waiting = iter([item for item in items if item.probe.late is late])
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(limits.concurrency):
+                        group.create_task(_send_all(waiting, recorder, gone, left_out))
     return left_out
 
 
@@ -104,5 +105,5 @@ def _outgoing(item: Planned) -> Outgoing:
         method=probe.method,
         operation=item.operation.name,
         probe=probe.id,
-        pair=f"{item.operation.name}/{probe.pair}" if probe.pair else "",
+        headers=probe.headers,
     )

@@ -94,7 +94,6 @@ def exchanges_of(spoken: Contract, judged: Profile) -> list[Exchange]:
                     target="t",
                     operation=operation.name,
                     probe=probe.id,
-                    pair=probe.pair,
                     request=SentRequest(probe.method, f"http://127.0.0.1{path}", (), probe.content, credential),
                     started=datetime.fromtimestamp(NOW, UTC).isoformat(),
                     wire=b"".join(writes),

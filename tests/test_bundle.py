@@ -67,7 +67,6 @@ def exchanges(draw: st.DrawFn) -> Exchange:
         target=draw(TEXT),
         operation=draw(TEXT),
         probe=draw(TEXT),
-        pair=draw(TEXT),
         request=SentRequest(
             method=draw(TEXT),
             url=draw(TEXT),

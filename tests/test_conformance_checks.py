@@ -48,11 +48,11 @@ def right(operation: Any) -> list[Exchange]:
     unknown = 404 if operation.name.startswith("openai") else 422
     extra = {"x_unknown": 1}
     return [
-        exchange(operation, request(operation), http(200, _dump(whole_answer(operation))), probe="whole", pair="p"),
+        exchange(operation, request(operation), http(200, _dump(whole_answer(operation))), probe="whole"),
         exchange(operation, request(operation, n=2), http(200, _dump(whole_answer(operation, 2))), probe="n2"),
         exchange(operation, request(operation, **extra), http(200, _dump(whole_answer(operation))), probe="extra"),
         _with_logprobs(operation),
-        exchange(operation, stream_request(operation), chunked(sse(chunks(operation))), probe="stream", pair="p"),
+        exchange(operation, stream_request(operation), chunked(sse(chunks(operation))), probe="stream"),
         exchange(operation, stream_request(operation, n=2), chunked(sse(chunks(operation, 2))), probe="stream-n2"),
         exchange(
             operation,
@@ -717,10 +717,10 @@ def test_wrong_exchange_trips_exactly_its_checks(name: str) -> None:
 def test_pair_with_different_prompts_is_found() -> None:
     """The streamed form may not cost other prompt tokens than the whole one."""
     contract, operation = contract_of("seekr-chat")
-    whole = exchange(operation, request(operation), http(200, _dump(whole_answer(operation))), probe="a", pair="p")
+    whole = exchange(operation, request(operation), http(200, _dump(whole_answer(operation))), probe="a")
     payloads = chunks(operation)
     payloads[-1]["usage"] = usage(prompt=6)
-    stream = exchange(operation, stream_request(operation), chunked(sse(payloads)), probe="b", pair="p")
+    stream = exchange(operation, stream_request(operation), chunked(sse(payloads)), probe="b")
 
     assert departures(contract, operation, whole, stream) == {"usage.pair"}
 

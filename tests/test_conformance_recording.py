@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from transcripts import MODEL, contract_of, exchange, http, request, whole_answer
+from transcripts import MODEL, contract_of, exchange, http, request, stream_request, whole_answer
 
 from streamgauge.baseline import Baseline, Entry
 from streamgauge.bundle.reader import Bundle
@@ -21,7 +21,7 @@ from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
 from streamgauge.reference.launch import running
 from streamgauge.runs import open_bundle
 from streamgauge.target import Target
-from streamgauge.wire.exchange import Ending, Exchange
+from streamgauge.wire.exchange import Credential, Ending, Exchange
 from streamgauge.wire.recorder import Limits
 
 
@@ -124,17 +124,18 @@ def test_text_of_the_server_is_made_fit_to_be_shown() -> None:
     assert len(actual) < 500
 
 
-def test_partners_are_the_other_forms_of_one_request() -> None:
-    """Exchanges of one pair see each other, and nobody else."""
+def test_partners_ask_the_same() -> None:
+    """The two forms of one request see each other, and nobody else: not another prompt, not another credential."""
     contract, operation = contract_of("seekr-chat")
     answer = http(200, str(whole_answer(operation)).encode())
-    first, second, other = (
-        exchange(operation, request(operation), answer, probe=name, pair=pair)
-        for name, pair in (("a", "p"), ("b", "p"), ("c", ""))
-    )
-    cases = cases_of([first, second, other], operation, contract, target="t", model=MODEL)
+    first = exchange(operation, request(operation), answer, probe="a")
+    second = exchange(operation, stream_request(operation), answer, probe="b")
+    other = exchange(operation, request(operation, n=2), answer, probe="c")
+    stranger = exchange(operation, request(operation), answer, credential=Credential.NONE, probe="d")
+    cases = cases_of([first, second, other, stranger], operation, contract, target="t", model=MODEL)
 
-    assert [case.partners for case in cases] == [(second,), (first,), ()]
+    assert [case.partners for case in cases] == [(second,), (first,), (), ()]
+    assert all(case.others == (first, second, other, stranger) for case in cases)
 
 
 def test_baseline_of_an_unknown_check_is_refused() -> None:

@@ -33,7 +33,6 @@ def exchange(
     credential: Credential = Credential.VALID,
     method: str = "POST",
     probe: str = "test",
-    pair: str = "",
     redacted: tuple[tuple[int, int], ...] = (),
 ) -> Exchange:
     """An exchange whose answer came in one read."""
@@ -43,7 +42,6 @@ def exchange(
         target="t",
         operation=operation.name,
         probe=probe,
-        pair=pair,
         request=SentRequest(method, "http://127.0.0.1/", (), content, credential),
         started=STARTED,
         wire=wire,

@@ -22,7 +22,7 @@ _FORMS: dict[str, dict[str, Any]] = {
     "no-token": {"max_tokens": 0},
     "unknown-property": {"x_streamgauge": {"nested": [1, None, "text"]}},
 }
-"""Name of the pair → what it changes in the plain request."""
+"""Name of the probe → what it changes in the plain request."""
 
 
 def forms(operation: Operation, model: str) -> Iterator[Probe]:
@@ -34,9 +34,9 @@ def forms(operation: Operation, model: str) -> Iterator[Probe]:
     if operation.family == CHAT and "reasoning_effort" in operation.properties:
         bodies["reasoning"] = {**plain, "reasoning_effort": "low"}
     for name, body in bodies.items():
-        yield Probe(f"form.{name}", body, pair=name)
+        yield Probe(f"form.{name}", body)
         if operation.streams:
-            yield Probe(f"form.{name}-stream", {**body, "stream": True, **_USAGE}, pair=name)
+            yield Probe(f"form.{name}-stream", {**body, "stream": True, **_USAGE})
     if operation.streams:
         yield Probe("form.basic-stream-no-usage", {**plain, "stream": True})
 

@@ -27,16 +27,18 @@ class Probe:
         id: `topic.name`, unique for an operation.
         body: a JSON value, or raw bytes.
         free: whether a right server refuses it before it generates anything.
-        pair: the same for the streamed and the whole form of one request.
         credential: how it is signed; None for the target's usual way.
+        headers: what it says in place of the usual header fields; None leaves one out.
+        late: sent only when all others of its operation have been answered.
     """
 
     id: str
     body: Any
     free: bool = False
-    pair: str = ""
     credential: Credential | None = None
     method: str = "POST"
+    headers: tuple[tuple[str, str | None], ...] = ()
+    late: bool = False
 
     @property
     def content(self) -> bytes:

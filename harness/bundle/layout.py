@@ -44,7 +44,6 @@ def exchange_line(exchange: Exchange, blob: str, offset: int) -> dict[str, Any]:
         "target": exchange.target,
         "operation": exchange.operation,
         "probe": exchange.probe,
-        "pair": exchange.pair,
         "started": exchange.started,
         "request": {
             "method": request.method,
@@ -70,7 +69,6 @@ def exchange_from_line(line: dict[str, Any], wire: bytes) -> Exchange:
         target=line["target"],
         operation=line["operation"],
         probe=line["probe"],
-        pair=line["pair"],
         started=line["started"],
         request=SentRequest(
             method=request["method"],

@@ -1,7 +1,6 @@
 """From paths on the command line to targets and exchanges: what `check --from` judges."""
 
 import dataclasses
-import hashlib
 import json
 import os
 from collections import Counter
@@ -182,9 +181,9 @@ def _model(capture: Capture) -> str:
 
 
 def _exchanges(matched: Sequence[tuple[Capture, Operation]], target: Target) -> list[Exchange]:
-    """The captures as exchanges: each without the secrets of all, the two forms of one request paired."""
+    """The captures as exchanges: each without the secrets of all."""
     secrets = tuple(dict.fromkeys(secret for capture, _ in matched for secret in capture.secrets))
-    exchanges = [
+    return [
         capture.exchange(
             f"captured-{target.name}-{number:05d}",
             target=target.name,
@@ -194,24 +193,6 @@ def _exchanges(matched: Sequence[tuple[Capture, Operation]], target: Target) -> 
         )
         for number, (capture, operation) in enumerate(matched, 1)
     ]
-    forms: dict[str, set[bool]] = {}
-    keys = [_canonical(capture, operation) for capture, operation in matched]
-    for key, exchange in zip(keys, exchanges, strict=True):
-        forms.setdefault(key, set()).add(exchange.wants_stream)
-    return [
-        dataclasses.replace(exchange, pair=key) if key and len(forms[key]) == 2 else exchange
-        for key, exchange in zip(keys, exchanges, strict=True)
-    ]
-
-
-def _canonical(capture: Capture, operation: Operation) -> str:
-    """The same for requests that differ in their form only; empty when the body is not known."""
-    body = _sent(capture)
-    if body is None:
-        return ""
-    bare = {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
-    digest = hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()
-    return f"{operation.name}/{digest[:16]}"
 
 
 def _why_nothing(gathered: Captures) -> str:

@@ -6,6 +6,7 @@ stored exchange is judged exactly as a fresh one.
 """
 
 import enum
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -179,7 +180,6 @@ class Exchange:
         target: name of the target.
         operation: name of the operation; empty for requests beside the contract (preflight, model list).
         probe: name of the probe that sent it; `generated/...` for cases from the document.
-        pair: the same for the streamed and the whole form of one request; empty when there is no other form.
         started: wall-clock time in ISO 8601, UTC.
         wire: every byte that came back.
         reads: when they came.
@@ -198,7 +198,6 @@ class Exchange:
     wire: bytes
     reads: tuple[Read, ...]
     ending: Ending
-    pair: str = ""
     detail: str = ""
     redacted: tuple[tuple[int, int], ...] = field(default=())
     holds: frozenset[Evidence] = frozenset(Evidence)
@@ -248,6 +247,23 @@ class Exchange:
     def sent(self) -> Any:
         """The JSON value of the request's body; None when it is no JSON."""
         return self.request.json
+
+    @cached_property
+    def question(self) -> str:
+        """
+        What was asked, however the answer was to come: the same for the streamed and the whole form of one request.
+
+        Empty where the request's body is not held.
+        """
+        if Evidence.REQUEST not in self.holds:
+            return ""
+        sent = self.sent
+        if isinstance(sent, dict):
+            bare = {name: value for name, value in sent.items() if name not in ("stream", "stream_options")}
+            text = json.dumps(bare, sort_keys=True)
+        else:
+            text = repr(self.request.body)
+        return f"{self.operation} {self.request.method} {text}"
 
     @property
     def wants_stream(self) -> bool:

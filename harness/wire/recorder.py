@@ -56,7 +56,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request to send: already built, not yet signed."""
+    """
+    A request to send: already built, not yet signed.
+
+    Attributes:
+        headers: what stands in place of the target's usual header fields; None leaves one out.
+    """
 
     url: str
     body: bytes
@@ -64,7 +69,7 @@ class Outgoing:
     method: str = "POST"
     operation: str = ""
     probe: str = ""
-    pair: str = ""
+    headers: tuple[tuple[str, str | None], ...] = ()
 
 
 class _Transport(httpx.AsyncBaseTransport):
@@ -185,7 +190,10 @@ class Recorder:
             await asyncio.sleep(wait)
 
     async def _exchange(self, outgoing: Outgoing) -> Exchange:
-        given = self._target.request_headers(outgoing.credential)
+        replaced = {name.lower(): value for name, value in outgoing.headers}
+        usual = self._target.request_headers(outgoing.credential)
+        given = {name: value for name, value in usual.items() if name.lower() not in replaced}
+        given |= {name: value for name, value in replaced.items() if value is not None}
         headers = [(name.encode("ascii"), value.encode()) for name, value in given.items()]
         request = self._client.build_request(outgoing.method, outgoing.url, headers=headers, content=outgoing.body)
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -199,7 +207,6 @@ class Recorder:
             target=self._target.name,
             operation=outgoing.operation,
             probe=outgoing.probe,
-            pair=outgoing.pair,
             request=SentRequest(
                 method=outgoing.method,
                 url=self._redactor.text(outgoing.url),
