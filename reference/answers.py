@@ -26,12 +26,12 @@ class Payload:
 
     Attributes:
         due_ms: milliseconds from the request to its writing, at the earliest.
-        data: a whole body, or one server-sent event.
+        body: a whole body, or one chunk of a stream; None for the stream's `[DONE]`.
         tokens: generated tokens that it brings.
     """
 
     due_ms: float
-    data: bytes
+    body: dict[str, Any] | None
     tokens: int = 0
 
 
@@ -75,10 +75,10 @@ class Answer:
             "choices": [self._shape.whole(choice) for choice in self.choices],
             "usage": usage(self.parameters.prompt_tokens, self.completion_tokens),
         }
-        return Payload(self._due(self._steps - 1), to_json(body), self.completion_tokens)
+        return Payload(self._due(self._steps - 1), body, self.completion_tokens)
 
-    def events(self) -> Iterator[Payload]:
-        """The answer as server-sent events: at each token step, one for each choice that is not finished."""
+    def chunks(self) -> Iterator[Payload]:
+        """The answer as the chunks of a stream: at each token step, one for each choice that is not finished."""
         done = 0
         offsets = [0] * len(self.choices)
         following = [iter((*self._told(choice), *choice.pieces)) for choice in self.choices]
@@ -86,11 +86,11 @@ class Answer:
         upcoming = [next(pieces, None) for pieces in following]
         for choice in self.choices:
             for opening in self._shape.opening(choice):
-                yield self._event(0, opening, done)
+                yield self._chunk(0, opening, done)
         for choice in self.choices:
             for prefix in self._shape.prefix(choice):
                 offsets[choice.index] = len(self.parameters.prefixes[choice.prompt])
-                yield self._event(self._due(0), prefix, done)
+                yield self._chunk(self._due(0), prefix, done)
         for step in range(self._steps):
             due = self._due(step)
             for index, choice in enumerate(self.choices):
@@ -100,18 +100,18 @@ class Answer:
                 piece = upcoming[index]
                 if piece is not None and piece.step == step:
                     if step < len(choice.reasoning):
-                        yield self._event(due, self._shape.thought(choice, piece), done, tokens=1)
+                        yield self._chunk(due, self._shape.thought(choice, piece), done, tokens=1)
                     else:
-                        yield self._event(due, self._shape.token(choice, piece, offsets[index]), done, tokens=1)
+                        yield self._chunk(due, self._shape.token(choice, piece, offsets[index]), done, tokens=1)
                         offsets[index] += len(piece.text)
                     upcoming[index] = next(following[index], None)
                 if step == choice.generated - 1:
                     hidden = choice.generated - len(self._told(choice)) - len(choice.pieces)
                     beside = self._usage_beside and choice is last
-                    yield self._event(due, self._shape.finish(choice), done, tokens=hidden, usage_too=beside)
+                    yield self._chunk(due, self._shape.finish(choice), done, tokens=hidden, usage_too=beside)
         if self._usage_apart:
-            yield self._event(self._due(self._steps - 1), None, done)
-        yield Payload(self._due(self._steps - 1), b"data: [DONE]\n\n")
+            yield self._chunk(self._due(self._steps - 1), None, done)
+        yield Payload(self._due(self._steps - 1), None)
 
     def _told(self, choice: Choice) -> tuple[Piece, ...]:
         """The reasoning, if it is to be shown."""
@@ -124,7 +124,7 @@ class Answer:
     def _due(self, step: int) -> float:
         return self._settings.ttft_ms + step * self._settings.itl_ms
 
-    def _event(
+    def _chunk(
         self, due: float, choice: dict[str, Any] | None, done: int, *, tokens: int = 0, usage_too: bool = False
     ) -> Payload:
         """One chunk with one choice; with none it is the chunk that brings the usage."""
@@ -135,4 +135,4 @@ class Answer:
         }
         if choice is None or usage_too or self.parameters.continuous_usage:
             body["usage"] = usage(self.parameters.prompt_tokens, done)
-        return Payload(due, b"data: " + to_json(body) + b"\n\n", tokens)
+        return Payload(due, body, tokens)

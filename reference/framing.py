@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from http import HTTPStatus
 
-__all__ = ["LAST_CHUNK", "chunk", "head"]
+__all__ = ["LAST_CHUNK", "chunk", "event", "head"]
 
 LAST_CHUNK = b"0\r\n\r\n"
 """Ends a chunked body that has no trailer fields."""
@@ -16,6 +16,11 @@ def head(status: int, headers: Iterable[tuple[str, str]]) -> bytes:
         *(f"{name}: {value}" for name, value in headers),
     ]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def event(payload: bytes) -> bytes:
+    """A server-sent event with this payload."""
+    return b"data: " + payload + b"\n\n"
 
 
 def chunk(data: bytes) -> bytes:

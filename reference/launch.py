@@ -26,6 +26,7 @@ def running(
     key: str = DEFAULT_KEY,
     models: Sequence[str] = (DEFAULT_MODEL,),
     profiles: Sequence[str] = (),
+    faults: Sequence[str] = (),
 ) -> Iterator[str]:
     """
     Run the endpoint on a free loopback port while the block runs; yields its base URL.
@@ -38,6 +39,7 @@ def running(
         key: the API key, handed over by the environment so that no process list shows it.
         models: names of the models that exist.
         profiles: whose documents to serve, by bundled name or path; all bundled ones by default.
+        faults: what goes wrong, as `--fault` takes it.
 
     Raises:
         CannotTellError: it did not start.
@@ -46,6 +48,7 @@ def running(
     arguments += ["--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms)]
     arguments += [f"--model={model}" for model in models]
     arguments += [f"--profile={profile}" for profile in profiles]
+    arguments += [f"--fault={fault}" for fault in faults]
     with tempfile.TemporaryFile() as errors, _process(arguments, key, errors.fileno()) as process:
         line = _first_line(process)
         if not line.startswith(_READY):

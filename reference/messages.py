@@ -1,5 +1,6 @@
 """What goes in and out of the responder: a request that has been read, a reply that is to be written."""
 
+import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -59,6 +60,18 @@ class Write:
     tokens: int = 0
 
 
+class End(enum.Enum):
+    """What the endpoint does when everything is written."""
+
+    FRAMED = enum.auto()
+    """What the framing says: the next request, or the connection's end."""
+
+    CLOSE = enum.auto()
+    RESET = enum.auto()
+    HANG = enum.auto()
+    """Nothing, until the client leaves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """
@@ -68,9 +81,11 @@ class Reply:
         writes: in the order of their times; may be made on the fly, so to be read once.
         keep_alive: whether the connection stays open behind it.
         answer: the generation that it tells, for the metrics; None for every other reply.
+        end: what follows the last write.
     """
 
     status: int
     writes: Iterable[Write]
     keep_alive: bool
     answer: Answer | None = None
+    end: End = End.FRAMED

@@ -1,11 +1,10 @@
-"""Maps a request to its reply: routes, key, media type, answer, framing. Does no I/O and never waits."""
+"""Maps a request to its reply: routes, key, media type, answer, faults, framing. Does no I/O and never waits."""
 
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
-from functools import partial
 
 from streamgauge import catalog
 from streamgauge.contract.contract import JSON, SSE, Contract, Operation, load_contracts
@@ -13,8 +12,11 @@ from streamgauge.contract.profile import GENERIC, Dialect, load_profile
 from streamgauge.errors import DocumentError
 from streamgauge.reference.answers import Answer, Payload, to_json
 from streamgauge.reference.auth import challenge, require_key
+from streamgauge.reference.drafts import Draft, Event, Headers
 from streamgauge.reference.errors import Kind, Refusal, body_of, status_of
-from streamgauge.reference.framing import LAST_CHUNK, chunk, head
+from streamgauge.reference.faults.fault import Stage
+from streamgauge.reference.faults.switched import SwitchedFaults
+from streamgauge.reference.framing import LAST_CHUNK, chunk, event, head
 from streamgauge.reference.messages import Reply, Request, Write
 from streamgauge.reference.metrics import Metrics
 from streamgauge.reference.parameters import CONTEXT, parameters_of
@@ -27,8 +29,6 @@ _READ = ("GET", "HEAD")
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
 
-Headers = list[tuple[str, str]]
-
 
 @dataclass(frozen=True, slots=True)
 class _Route:
@@ -36,7 +36,7 @@ class _Route:
 
     methods: tuple[str, ...]
     contract: Contract
-    reply: Callable[[Request], Reply]
+    fill: Callable[["_Route", Draft], None]
     operation: Operation | None = None
     """Whose document describes the errors, where one does."""
 
@@ -69,51 +69,56 @@ class Responder:
         self.paths = _paths(self.contracts)
         self.metrics = Metrics(settings.models)
         self._settings = settings
+        self._faults = SwitchedFaults(settings.faults, settings.seed)
         self._now = now
         self._unique = unique
         self._created = int(now())
         self._routes = self._make_routes()
 
     def reply(self, request: Request) -> Reply:
-        """The reply to a request; whatever it is, the status is below 500."""
+        """The reply to a request; whatever it is, the status is below 500 unless a fault is switched on."""
         route = self._routes.get(request.path)
-        headers: Headers = []
+        operation = route.operation if route and route.fill == self._answer else None
+        draft = Draft(request, route.contract if operation and route else None, operation, self._settings.key)
+        self._faults.bend(Stage.REQUEST, draft)
         dialect = (route.contract if route else self.contracts[0]).profile.dialect
         try:
             if route is None:
                 raise Refusal(Kind.NO_SUCH_PATH, "There is nothing at this path.")
-            if request.method not in route.methods:
-                headers.append(("Allow", ", ".join(route.methods)))
+            if draft.request.method not in route.methods:
+                draft.headers.append(("Allow", ", ".join(route.methods)))
                 raise Refusal(Kind.METHOD, f"This path takes {' or '.join(route.methods)} only.")
-            return route.reply(request)
+            route.fill(route, draft)
         except Refusal as refusal:
             if refusal.kind is Kind.AUTHENTICATION and route:
-                headers.append(("WWW-Authenticate", challenge(route.contract.profile.auth)))
-            return self._refused(request, refusal, dialect, route.operation if route else None, headers)
+                draft.headers.append(("WWW-Authenticate", challenge(route.contract.profile.auth)))
+            _refuse(draft, refusal, dialect, route.operation if route else None)
+        return self._finish(draft)
 
     def reply_to_broken(self, refusal: Refusal) -> Reply:
         """The reply to what could not be read as a request; the connection ends behind it."""
-        dialect = self.contracts[0].profile.dialect
-        return self._refused(Request("", "", http_version="1.0"), refusal, dialect, None, [])
+        draft = Draft(Request("", "", http_version="1.0"), None, None, self._settings.key)
+        _refuse(draft, refusal, self.contracts[0].profile.dialect, None)
+        return self._finish(draft)
 
     def _make_routes(self) -> dict[str, _Route]:
         first = self.contracts[0]
         routes = {
-            "/health": _Route(_READ, first, lambda request: self._whole(request, 200, _TEXT, b"ok\n")),
+            "/health": _Route(_READ, first, _show_health),
             "/metrics": _Route(_READ, first, self._show_metrics),
         }
         for contract in self.contracts:
             for operation in contract.operations:
                 operation.request  # noqa: B018 - compiles the validator now, not while the first client waits
-                answer = partial(self._answer, contract, operation)
                 for path in self.paths[operation.name]:
-                    routes[path] = _Route((operation.method,), contract, answer, operation)
+                    routes[path] = _Route((operation.method,), contract, self._answer, operation)
                     models = path.removesuffix("completions").removesuffix("chat/") + "models"
-                    list_models = partial(self._list_models, contract, operation)
-                    routes.setdefault(models, _Route(_READ, contract, list_models, operation))
+                    routes.setdefault(models, _Route(_READ, contract, self._list_models, operation))
         return routes
 
-    def _answer(self, contract: Contract, operation: Operation, request: Request) -> Reply:
+    def _answer(self, route: _Route, draft: Draft) -> None:
+        contract, operation, request = route.contract, route.operation, draft.request
+        assert operation is not None
         require_key(contract, operation, request.headers, self._settings.key)
         _require_json(request)
         profile = contract.profile
@@ -121,13 +126,16 @@ class Responder:
         parameters = parameters_of(operation, profile.dialect, asked)
         created = int(self._now())
         answer = Answer(parameters, profile.dialect, self._settings, unique=self._unique(), created=created)
+        draft.answer = answer
         if parameters.stream:
-            return self._stream(request, answer)
-        whole = answer.whole()
-        return self._whole(request, 200, JSON, whole.data, due_ms=whole.due_ms, answer=answer)
+            draft.chunks = answer.chunks()
+        else:
+            whole = answer.whole()
+            draft.body, draft.due_ms = whole.body, whole.due_ms
 
-    def _list_models(self, contract: Contract, operation: Operation, request: Request) -> Reply:
-        require_key(contract, operation, request.headers, self._settings.key)
+    def _list_models(self, route: _Route, draft: Draft) -> None:
+        assert route.operation is not None
+        require_key(route.contract, route.operation, draft.request.headers, self._settings.key)
         models = [
             {
                 "id": name,
@@ -138,51 +146,29 @@ class Responder:
             }
             for name in self._settings.models
         ]
-        return self._whole(request, 200, JSON, to_json({"object": "list", "data": models}))
+        draft.body = {"object": "list", "data": models}
 
-    def _show_metrics(self, request: Request) -> Reply:
-        return self._whole(request, 200, _PROMETHEUS, self.metrics.text().encode("utf-8"))
+    def _show_metrics(self, route: _Route, draft: Draft) -> None:
+        del route
+        draft.text, draft.media_type = self.metrics.text().encode("utf-8"), _PROMETHEUS
 
-    def _refused(
-        self, request: Request, refusal: Refusal, dialect: Dialect, operation: Operation | None, headers: Headers
-    ) -> Reply:
-        status = status_of(refusal, dialect, operation)
-        return self._whole(request, status, JSON, to_json(body_of(refusal, status, dialect, operation)), headers)
-
-    def _whole(
-        self,
-        request: Request,
-        status: int,
-        media_type: str,
-        body: bytes,
-        headers: Headers | None = None,
-        *,
-        due_ms: float = 0.0,
-        answer: Answer | None = None,
-    ) -> Reply:
-        """A reply of known length in one write."""
-        keep_alive = request.keeps_alive
-        start = head(
-            status,
-            [
-                *self._common(media_type, keep_alive=keep_alive),
-                *(headers or []),
-                ("Content-Length", str(len(body))),
-            ],
-        )
-        data = start if request.method == "HEAD" else start + body
-        tokens = answer.completion_tokens if answer else 0
-        return Reply(status, [Write(due_ms, data, tokens)], keep_alive, answer)
-
-    def _stream(self, request: Request, answer: Answer) -> Reply:
-        """A reply of server-sent events: the head at once, then one write per event."""
-        chunked = request.http_version != "1.0"
-        headers = self._common(f"{SSE}; charset=utf-8", keep_alive=request.keeps_alive)
-        headers.append(("Cache-Control", "no-cache"))
-        if chunked:
-            headers.append(("Transfer-Encoding", "chunked"))
-        writes = _stream_writes(head(200, headers), answer.events(), chunked=chunked)
-        return Reply(200, writes, request.keeps_alive, answer)
+    def _finish(self, draft: Draft) -> Reply:
+        """From JSON to bytes, step by step: after each a fault may strike."""
+        request = draft.request
+        bend = self._faults.bend
+        bend(Stage.ANSWER, draft)
+        if draft.chunks is not None:
+            draft.media_type = f"{SSE}; charset=utf-8"
+            draft.events = map(_event, draft.chunks)
+        elif draft.body is not None:
+            draft.text = to_json(draft.body)
+        bend(Stage.TEXT, draft)
+        framing = _framing(draft, chunked=request.http_version != "1.0")
+        draft.headers = [*self._common(draft.media_type, keep_alive=request.keeps_alive), *draft.headers, *framing]
+        bend(Stage.HEAD, draft)
+        draft.writes = _stream_writes(draft) if draft.streamed else _whole_writes(draft)
+        bend(Stage.WIRE, draft)
+        return Reply(draft.status, draft.writes, request.keeps_alive, draft.answer, draft.end)
 
     def _common(self, media_type: str, *, keep_alive: bool) -> Headers:
         headers = [("Date", formatdate(self._now(), usegmt=True)), ("Content-Type", media_type)]
@@ -231,9 +217,41 @@ def _require_json(request: Request) -> None:
         raise Refusal(Kind.MEDIA_TYPE, "The body must not be compressed.")
 
 
-def _stream_writes(start: bytes, events: Iterable[Payload], *, chunked: bool) -> Iterator[Write]:
-    yield Write(0.0, start)
-    for event in events:
-        yield Write(event.due_ms, chunk(event.data) if chunked else event.data, event.tokens)
+def _refuse(draft: Draft, refusal: Refusal, dialect: Dialect, operation: Operation | None) -> None:
+    draft.refusal = refusal
+    draft.status = status_of(refusal, dialect, operation)
+    draft.body = body_of(refusal, draft.status, dialect, operation)
+
+
+def _show_health(route: _Route, draft: Draft) -> None:
+    del route
+    draft.text, draft.media_type = b"ok\n", _TEXT
+
+
+def _event(chunk: Payload) -> Event:
+    return Event(chunk.due_ms, event(b"[DONE]" if chunk.body is None else to_json(chunk.body)), chunk.tokens)
+
+
+def _framing(draft: Draft, *, chunked: bool) -> Headers:
+    if not draft.streamed:
+        return [("Content-Length", str(len(draft.text)))]
+    return [("Cache-Control", "no-cache"), *([("Transfer-Encoding", "chunked")] if chunked else [])]
+
+
+def _whole_writes(draft: Draft) -> Iterator[Write]:
+    """A reply of known length in one write."""
+    start = head(draft.status, draft.headers)
+    tokens = draft.answer.completion_tokens if draft.answer else 0
+    yield Write(draft.due_ms, start if draft.request.method == "HEAD" else start + draft.text, tokens)
+
+
+def _stream_writes(draft: Draft) -> Iterator[Write]:
+    """The head at once, then one write per event."""
+    chunked = ("Transfer-Encoding", "chunked") in draft.headers
+    yield Write(0.0, head(draft.status, draft.headers))
+    due = 0.0
+    for each in draft.events:
+        due = each.due_ms
+        yield Write(due, chunk(each.data) if chunked else each.data, each.tokens)
     if chunked:
-        yield Write(event.due_ms, LAST_CHUNK)
+        yield Write(due, LAST_CHUNK)

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import socket
+import struct
 from collections.abc import Callable
 
 import h11
 
 from streamgauge.reference.errors import Kind, Refusal
-from streamgauge.reference.messages import Reply, Request
+from streamgauge.reference.messages import End, Reply, Request
 from streamgauge.reference.metrics import Metrics
 from streamgauge.reference.responder import Responder
 
@@ -100,7 +102,7 @@ class _Connection:
                 return
             received = self._clock()
             reply = self._responder.reply(request)
-            if not await self._send(reply, received) or not reply.keep_alive:
+            if not await self._send(reply, received) or await self._ends(reply):
                 return
             self._start_next_cycle()
 
@@ -158,6 +160,17 @@ class _Connection:
             return True
         finally:
             count.end()
+
+    async def _ends(self, reply: Reply) -> bool:
+        """Do what follows the last write; whether that ends the connection."""
+        if reply.end is End.HANG:
+            await self._left.wait()
+        elif reply.end is End.RESET:
+            # A close with nothing to linger for is a reset (RFC 9293, 3.10.4).
+            connection = self._writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._writer.transport.abort()
+        return reply.end is not End.FRAMED or not reply.keep_alive
 
     async def _is_there_at(self, deadline: float) -> bool:
         """Wait until the deadline; False as soon as the client has gone."""

@@ -22,6 +22,8 @@ class Settings:
         profiles: bundled names or paths of the profiles whose documents are served; empty for all bundled ones.
         ttft_ms: milliseconds from the request's last byte to the first token.
         itl_ms: milliseconds from each token to the next.
+        faults: what goes wrong: `NAME`, `NAME@PROBABILITY`, each with `,after=N` where wanted.
+        seed: of the draws that a probability needs.
     """
 
     key: str = DEFAULT_KEY
@@ -29,3 +31,5 @@ class Settings:
     profiles: tuple[str, ...] = ()
     ttft_ms: float = 0.0
     itl_ms: float = 0.0
+    faults: tuple[str, ...] = ()
+    seed: int = 0

@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
-from datetime import UTC, datetime
 from typing import Any
+
+from in_memory import send_all
 
 import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.conformance.check import CHECKS
@@ -14,12 +15,10 @@ from streamgauge.contract.profile import ANY, Profile, load_profile
 from streamgauge.contract.widening import key_needed
 from streamgauge.outcomes import Outcome
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
-from streamgauge.reference.messages import Request
 from streamgauge.reference.responder import Responder
 from streamgauge.reference.settings import Settings
 from streamgauge.target import Target
-from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
-from streamgauge.wire.http import Read
+from streamgauge.wire.exchange import Exchange
 
 NOW = 1_800_000_000.0
 
@@ -81,26 +80,8 @@ def exchanges_of(spoken: Contract, judged: Profile) -> list[Exchange]:
     for operation in spoken.operations:
         contract = Contract(judged, (operation,))
         target = Target("t", "http://127.0.0.1", contract, model=DEFAULT_MODEL, key=DEFAULT_KEY)
-        for item in _planned(operation, judged.name, tuple(judged.features.items())):
-            probe = item.probe
-            credential = probe.credential or Credential.VALID
-            headers = {name.lower(): value for name, value in target.request_headers(credential).items()}
-            path = responder.paths[operation.name][0]
-            reply = responder.reply(Request(probe.method, path, tuple(headers.items()), probe.content))
-            writes = [write.data for write in reply.writes]
-            found.append(
-                Exchange(
-                    id=f"{operation.name}/{probe.id}",
-                    target="t",
-                    operation=operation.name,
-                    probe=probe.id,
-                    request=SentRequest(probe.method, f"http://127.0.0.1{path}", (), probe.content, credential),
-                    started=datetime.fromtimestamp(NOW, UTC).isoformat(),
-                    wire=b"".join(writes),
-                    reads=tuple(Read(0.0, len(data)) for data in writes),
-                    ending=Ending.COMPLETE,
-                )
-            )
+        planned = _planned(operation, judged.name, tuple(judged.features.items()))
+        found += send_all(responder, [dataclasses.replace(item, target=target) for item in planned], NOW)
     return found
 
 

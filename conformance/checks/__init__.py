@@ -3,13 +3,31 @@
 from streamgauge.conformance.checks import (  # isort: skip - the order of the report
     transport,
     framing,
+    ending,
     chunk,
     response,
     finish,
     usage,
+    reasoning,
+    pair,
+    unicode,
     errors,
     request,
     auth,
 )
 
-__all__ = ["auth", "chunk", "errors", "finish", "framing", "request", "response", "transport", "usage"]
+__all__ = [
+    "auth",
+    "chunk",
+    "ending",
+    "errors",
+    "finish",
+    "framing",
+    "pair",
+    "reasoning",
+    "request",
+    "response",
+    "transport",
+    "unicode",
+    "usage",
+]

@@ -117,9 +117,16 @@ def _rules() -> list[Row]:
     return [dict(rule.declaration()) for rule in RULES.values()]
 
 
+def _faults() -> list[Row]:
+    from streamgauge.reference.faults import FAULTS
+
+    return [dict(fault.declaration()) for fault in FAULTS.values()]
+
+
 KINDS: dict[str, Callable[[], list[Row]]] = {
     "checks": _checks,
     "probes": _probes,
+    "faults": _faults,
     "metrics": _metrics,
     "outcomes": _outcomes,
     "profiles": _profiles,
@@ -135,7 +142,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(kind: str, as_json: bool) -> None:
     """
-    List checks, probes, metrics, outcomes, profiles, documents (specs), rules or runs.
+    List checks, probes, faults, metrics, outcomes, profiles, documents (specs), rules or runs.
 
     \b
     Examples:
@@ -150,7 +157,7 @@ def command(kind: str, as_json: bool) -> None:
     columns = [
         column
         for column in (rows[0] if rows else {})
-        if column not in ("requirement", "source", "formula", "why", "mend")
+        if column not in ("requirement", "source", "formula", "why", "mend", "seen", "caught by")
     ]
     widths = {column: max(len(str(row[column])) for row in rows) for column in columns}
     for row in rows:

@@ -34,6 +34,8 @@ Examples:
       one vendor's document, on a free port, with a model name of your own
   streamgauge serve --profile mine.yaml
       the documents that your own profile names, in its dialect
+  streamgauge serve --fault sse.no-done@0.3 --fault chunk.role-missing,after=10
+      wrong on purpose: three streams in ten lack [DONE], and behind the tenth chat stream no delta names a role
 
 Besides the operations there are a list of models beside them, GET /health and GET /metrics (vLLM's names).
 """
@@ -76,6 +78,14 @@ Besides the operations there are a list of models beside them, GET /health and G
     help="Name of a model that exists; repeatable. [default: streamgauge-reference]",
 )
 @click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="NAME[@PROBABILITY][,after=N]",
+    help="Do this wrong; repeatable. `streamgauge list faults` shows every name.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draws that a fault's probability needs.")
+@click.option(
     "--api-key-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File that holds the key on its first line.",
@@ -88,6 +98,8 @@ def command(
     ttft_ms: float,
     itl_ms: float,
     models: tuple[str, ...],
+    faults: tuple[str, ...],
+    seed: int,
     api_key_file: Path | None,
     until_stdin_closes: bool,
 ) -> None:
@@ -101,6 +113,8 @@ def command(
         profiles=profiles,
         ttft_ms=ttft_ms,
         itl_ms=itl_ms,
+        faults=faults,
+        seed=seed,
     )
     _require_names(settings)
     run(settings, host, port, until_stdin_closes=until_stdin_closes)

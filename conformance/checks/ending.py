@@ -1,0 +1,1 @@
+"""`ending.*`: how a stream ends."""

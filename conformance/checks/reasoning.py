@@ -1,0 +1,1 @@
+"""`reasoning.*`: thoughts beside the answer."""

@@ -1,0 +1,1 @@
+"""`utf8.*`: text beyond ASCII."""

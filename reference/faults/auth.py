@@ -1,0 +1,1 @@
+"""`auth.*`: who gets in and who does not."""

@@ -1,0 +1,1 @@
+"""`error.*`: what goes wrong in how the endpoint says no."""

@@ -1,0 +1,1 @@
+"""`finish.*`: what goes wrong in why and when a choice ended."""

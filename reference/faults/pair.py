@@ -1,0 +1,1 @@
+"""`pair.*`: where the two forms of one answer differ."""

@@ -1,0 +1,1 @@
+"""`reasoning.*`: what goes wrong with thoughts."""

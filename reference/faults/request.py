@@ -1,0 +1,1 @@
+"""`request.*`: what the endpoint takes and turns away wrongly."""

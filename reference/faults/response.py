@@ -1,0 +1,1 @@
+"""`response.*`: what goes wrong in an answer in one piece."""

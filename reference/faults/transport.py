@@ -1,0 +1,1 @@
+"""`http.*`: what goes wrong in the HTTP message."""

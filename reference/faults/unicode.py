@@ -1,0 +1,1 @@
+"""`utf8.*`: what happens to text beyond ASCII."""

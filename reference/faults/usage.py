@@ -1,0 +1,1 @@
+"""`usage.*`: what goes wrong in what the answer says it cost."""

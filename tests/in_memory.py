@@ -1,0 +1,78 @@
+"""Probes sent to the reference endpoint's responder without a socket: what the recorder would have kept, made at once."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from streamgauge.conformance.plan import Planned
+from streamgauge.reference.messages import End, Reply, Request
+from streamgauge.reference.responder import Responder
+from streamgauge.target import Target
+from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
+from streamgauge.wire.http import Read, decode_response
+from streamgauge.wire.recorder import Limits
+
+_ENDINGS = {End.CLOSE: Ending.CLOSED, End.RESET: Ending.RESET, End.HANG: Ending.TIMEOUT_IDLE}
+
+
+def send_all(responder: Responder, planned: Iterable[Planned], now: float) -> list[Exchange]:
+    """Every probe's exchanges: several where the rate is limited, as the recorder does it, and the late probes last."""
+    exchanges: list[Exchange] = []
+    for item in sorted(planned, key=lambda each: each.probe.late):
+        for _ in range(Limits().rate_limit_attempts):
+            exchange = send(responder, item, now, f"memory-{len(exchanges):05d}")
+            exchanges.append(exchange)
+            if not exchange.rate_limited:
+                break
+    return exchanges
+
+
+def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
+    """One probe's exchange."""
+    probe, target = item.probe, item.target
+    credential = target.credential if probe.credential is None else probe.credential
+    path = responder.paths[item.operation.name][0]
+    headers = _headers(target, credential, probe.headers)
+    reply = responder.reply(Request(probe.method, path, headers, probe.content))
+    wire, reads, ending = received(reply, probe.method)
+    wire, redacted = target.redactor.wire(wire)
+    return Exchange(
+        id=id_,
+        target=target.name,
+        operation=item.operation.name,
+        probe=probe.id,
+        request=SentRequest(probe.method, f"http://127.0.0.1{path}", (), probe.content, credential),
+        started=datetime.fromtimestamp(now, UTC).isoformat(),
+        wire=wire,
+        reads=reads,
+        ending=ending,
+        redacted=tuple(redacted),
+    )
+
+
+def _headers(
+    target: Target, credential: Credential, changes: tuple[tuple[str, str | None], ...]
+) -> tuple[tuple[str, str], ...]:
+    usual = {name.lower(): value for name, value in target.request_headers(credential).items()}
+    changed = usual | {name.lower(): value for name, value in changes}
+    return tuple((name, value) for name, value in changed.items() if value is not None)
+
+
+def received(reply: Reply, method: str) -> tuple[bytes, tuple[Read, ...], Ending]:
+    """What a client has of a reply: the bytes, when they came, and how it ended."""
+    writes = list(reply.writes)
+    wire = b"".join(write.data for write in writes)
+    reads = tuple(Read(write.due_ms / 1000, len(write.data)) for write in writes if write.data)
+    closed = reply.end is End.CLOSE or (reply.end is End.FRAMED and not reply.keep_alive)
+    response = decode_response(wire, reads, method=method, closed=closed)
+    if response.protocol_error:
+        return wire, reads, Ending.MALFORMED_HTTP
+    if response.complete:
+        return wire, reads, Ending.COMPLETE
+    # Without an end of its own, a message that is shorter than announced leaves the client waiting.
+    return wire, reads, _ENDINGS.get(reply.end, Ending.TIMEOUT_IDLE)
+
+
+def same_where_equal(fresh: list[Exchange], known: list[Exchange]) -> list[Exchange]:
+    """Each fresh exchange, or its known twin where nothing differs: that one has been decoded already."""
+    twins = {(twin.id, twin.probe, twin.wire, twin.ending): twin for twin in known}
+    return [twins.get((each.id, each.probe, each.wire, each.ending), each) for each in fresh]

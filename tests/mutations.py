@@ -1,0 +1,136 @@
+"""The mutation matrix: which checks depart when one thing goes wrong in the reference endpoint."""
+
+import functools
+import json
+from pathlib import Path
+
+from in_memory import same_where_equal, send_all
+
+import streamgauge.conformance.checks  # noqa: F401 - declares every check
+from streamgauge.catalog import DOCUMENTS
+from streamgauge.conformance.check import CHECKS
+from streamgauge.conformance.judge import Finding, cases_of, judge
+from streamgauge.conformance.plan import Planned, plan
+from streamgauge.contract.contract import Contract, load_contracts
+from streamgauge.outcomes import Outcome
+from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
+from streamgauge.reference.faults import FAULTS
+from streamgauge.reference.responder import Responder
+from streamgauge.reference.settings import Settings
+from streamgauge.target import Target
+from streamgauge.wire.exchange import Exchange
+
+GOLDEN = Path(__file__).parent / "golden" / "mutations.json"
+PAGE = Path(__file__).parent.parent / "docs" / "mutation-matrix.md"
+
+NOW = 1_800_000_000.5
+WRONG = (Outcome.ERROR, Outcome.FAIL, Outcome.IGNORED, Outcome.WARN)
+"""The outcomes of a check that departed."""
+
+Matrix = dict[str, dict[str, list[str]]]
+"""Fault → operation → ids of the checks that departed, in the order of the checks."""
+
+
+@functools.cache
+def contract_of(document: str) -> Contract:
+    """The contract of a bundled document alone."""
+    return load_contracts([document])[0]
+
+
+def responder_of(document: str, *faults: str, seed: int = 0) -> Responder:
+    """The endpoint that serves one document; the seed changes ids, times, pace and what the model says."""
+    settings = Settings(
+        models=(model_of(seed),), faults=faults, seed=seed, ttft_ms=200.0 + seed, itl_ms=20.0 + seed % 3
+    )
+    return Responder(settings, contracts=[contract_of(document)], now=lambda: NOW + seed, unique=lambda: f"u{seed}")
+
+
+def model_of(seed: int) -> str:
+    """Another model for each seed: it says other words."""
+    return DEFAULT_MODEL if seed == 0 else f"{DEFAULT_MODEL}-{seed}"
+
+
+@functools.cache
+def planned_for(document: str, seed: int = 0) -> list[Planned]:
+    """The curated probes of a document's operation."""
+    target = Target("t", "http://127.0.0.1", contract_of(document), model=model_of(seed), key=DEFAULT_KEY)
+    return [item for item in plan([target]).planned if not item.probe.id.startswith("generated.")]
+
+
+def exchanges_of(document: str, *faults: str, seed: int = 0) -> list[Exchange]:
+    """What the endpoint with these faults answers to the curated probes."""
+    fresh = send_all(responder_of(document, *faults, seed=seed), planned_for(document, seed), NOW + seed)
+    return same_where_equal(fresh, _right(document)) if faults and seed == 0 else fresh
+
+
+@functools.cache
+def _right(document: str) -> list[Exchange]:
+    return exchanges_of(document)
+
+
+@functools.cache
+def findings_of(document: str, *faults: str, seed: int = 0) -> list[Finding]:
+    """What every check says of the endpoint with these faults."""
+    exchanges = exchanges_of(document, *faults, seed=seed)
+    contract = contract_of(document)
+    (operation,) = contract.operations
+    cases = cases_of(exchanges, operation, contract, target="t", model=model_of(seed))
+    return [judge(check, cases, operation, contract, "t") for check in CHECKS.values()]
+
+
+def departed(document: str, *faults: str, seed: int = 0) -> list[str]:
+    """Ids of the checks that depart."""
+    return [finding.check for finding in findings_of(document, *faults, seed=seed) if finding.outcome in WRONG]
+
+
+def row(fault: str) -> dict[str, list[str]]:
+    """A fault's row of the matrix: operations in which nothing departs are left out."""
+    found = {document: departed(document, fault) for document in DOCUMENTS}
+    return {document: ids for document, ids in found.items() if ids}
+
+
+def golden() -> Matrix:
+    """The matrix as it was last read and found right."""
+    matrix: Matrix = json.loads(GOLDEN.read_text("utf-8"))
+    return matrix
+
+
+def write(matrix: Matrix) -> None:
+    """Keep a matrix and its page."""
+    GOLDEN.write_text(json.dumps(matrix, indent=1) + "\n", "utf-8")
+    PAGE.write_text(page(matrix), "utf-8")
+
+
+def page(matrix: Matrix) -> str:
+    """The matrix as a page of the documentation."""
+    caught = sum(bool(row) for row in matrix.values())
+    lines = [
+        "# Which check sees which fault",
+        "",
+        "Made by the tests from the reference endpoint: each row is one fault (`streamgauge serve --fault NAME`), and every",
+        "check that departs when that alone goes wrong. Without a fault no check departs. Regenerate it with",
+        "`STREAMGAUGE_WRITE_GOLDEN=1 pytest tests/test_mutations.py` and read the difference.",
+        "",
+        f"Score: {caught} of {len(matrix)} faults are caught, by {len(seen(matrix))} of {len(CHECKS)} checks.",
+        "",
+        "| fault | what goes wrong | checks that depart |",
+        "|---|---|---|",
+    ]
+    for name, operations in matrix.items():
+        lines.append(f"| `{name}` | {FAULTS[name].title} | {_cell(operations)} |")
+    return "\n".join([*lines, ""])
+
+
+def _cell(operations: dict[str, list[str]]) -> str:
+    """The ids that depart in every operation that shows the fault, then those of some only."""
+    everywhere = [id_ for id_ in CHECKS if all(id_ in ids for ids in operations.values())]
+    some = [id_ for id_ in CHECKS if id_ not in everywhere and any(id_ in ids for ids in operations.values())]
+    told = [f"`{id_}`" for id_ in everywhere]
+    told += [f"`{id_}` ({', '.join(doc for doc, ids in operations.items() if id_ in ids)})" for id_ in some]
+    shown = "" if len(operations) == len(DOCUMENTS) else f" — shows in {', '.join(operations)}"
+    return ", ".join(told) + shown
+
+
+def seen(matrix: Matrix) -> set[str]:
+    """Every check that departs somewhere."""
+    return {id_ for operations in matrix.values() for ids in operations.values() for id_ in ids}

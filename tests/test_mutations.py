@@ -1,0 +1,60 @@
+"""The checks are proved by faults: each fault trips exactly its checks, and a right endpoint trips none."""
+
+import os
+
+import pytest
+from mutations import PAGE, departed, findings_of, golden, page, row, seen, write
+
+from streamgauge.catalog import DOCUMENTS
+from streamgauge.conformance.check import CHECKS
+from streamgauge.outcomes import Outcome
+from streamgauge.reference.faults import FAULTS
+
+SEEDS = range(20)
+
+
+if os.environ.get("STREAMGAUGE_WRITE_GOLDEN"):
+    write({name: row(name) for name in FAULTS})
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_trips_exactly_its_checks(fault: str) -> None:
+    """The departing checks are those of the matrix; wherever the fault shows, a check that it names is among them."""
+    found = row(fault)
+
+    assert found == golden().get(fault)
+    assert found, "nothing sees it"
+    for document, ids in found.items():
+        assert set(ids) & set(FAULTS[fault].caught_by), (document, ids)
+
+
+def test_the_matrix_knows_every_fault_and_its_page_is_true() -> None:
+    """No row of a fault that is gone; docs/mutation-matrix.md says what the matrix says."""
+    assert list(golden()) == list(FAULTS)
+    assert PAGE.read_text("utf-8") == page(golden())
+
+
+def test_every_named_check_exists() -> None:
+    """`caught_by` names checks."""
+    assert {id_ for fault in FAULTS.values() for id_ in fault.caught_by} <= set(CHECKS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_a_fault_nothing_departs(document: str, seed: int) -> None:
+    """Whatever the model says, whenever and how fast it says it."""
+    assert departed(document, seed=seed) == []
+
+
+def test_every_check_is_seen_passing_and_failing() -> None:
+    """A check that never passes on a right endpoint, or never departs on a wrong one, has not been proved."""
+    passing = {
+        finding.check
+        for document in DOCUMENTS
+        for faults in ((), *((fault,) for fault in FAULTS))
+        for finding in findings_of(document, *faults)
+        if finding.outcome is Outcome.PASS
+    }
+
+    assert set(CHECKS) - seen(golden()) == set(), "never seen failing"
+    assert set(CHECKS) - passing == set(), "never seen passing"
