@@ -52,6 +52,13 @@ def real(session: nox.Session) -> None:
 
 
 @nox.session
+def mutations(session: nox.Session) -> None:
+    """Every fault of the reference endpoint over real sockets: exactly the checks of docs/mutation-matrix.md depart."""
+    session.install(".", *group("test"))
+    session.run("pytest", "-m", "sockets", "-n", "2", "tests/test_mutations_over_sockets.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """The benchmarks: ratios measured in one run, never a test."""
     session.install(".", *group("bench"))
