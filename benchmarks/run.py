@@ -4,18 +4,29 @@ Ratios measured in one run, so that the machine cancels out: `nox -s bench`.
 Each line compares ours with something known on the same bytes; none of it is a test.
 """
 
+import itertools
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 from httpx_sse import EventSource
 from httpx_sse._decoders import SSEDecoder
 from jsonschema import Draft202012Validator
 
+from streamgauge.conformance.plan import Plan
+from streamgauge.conformance.runner import judge_all, throwaway_hypothesis
+from streamgauge.conformance.session import Settings, record_into
 from streamgauge.contract.contract import SSE, load_contracts
+from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
+from streamgauge.reference.launch import running
+from streamgauge.reports.write import write_all
+from streamgauge.runs import open_bundle
+from streamgauge.target import Target
 from streamgauge.wire.json import read_json
 from streamgauge.wire.sse import SseReader
 
@@ -118,6 +129,36 @@ def start() -> None:
     print(f"start   --help {ours * 1e3:.0f} ms, empty Python {theirs * 1e3:.0f} ms: {ours / theirs:.1f} times")
 
 
+def check() -> None:
+    """A full check of one operation of the reference endpoint, part by part; start-up and preflight are left out."""
+    marks = [time.perf_counter()]
+    plans: list[Plan] = []
+
+    def on_plan(plan: Plan) -> None:
+        plans.append(plan)
+        marks.append(time.perf_counter())
+
+    with running() as url, tempfile.TemporaryDirectory() as folder, throwaway_hypothesis():
+        target = Target("bench", url, load_contracts(["seekr-chat"])[0], model=DEFAULT_MODEL, key=DEFAULT_KEY)
+        writer, meta = open_bundle("check", [target], output=Path(folder) / "bundle")
+        settings = Settings([target], writer.path, on_plan=on_plan)
+        marks[0] = time.perf_counter()
+        for part in (
+            lambda: record_into(settings, writer, meta),
+            lambda: judge_all(settings),
+            lambda: write_all(writer.path),
+        ):
+            part()
+            marks.append(time.perf_counter())
+    planning, recording, judging, reporting = (later - earlier for earlier, later in itertools.pairwise(marks))
+    probes = len(plans[0].planned)
+    print(
+        f"check   seekr-chat, {probes} probes, {plans[0].tokens:,} tokens at most: {marks[-1] - marks[0]:.1f} s, "
+        f"{probes / (marks[-1] - marks[0]):,.0f} probes/s; planning {planning:.1f} s, recording {recording:.1f} s, "
+        f"judging {judging:.1f} s, reporting {reporting:.1f} s; recording : judging {recording / judging:.1f}"
+    )
+
+
 if __name__ == "__main__":
-    for benchmark in (sse, strict_json, gate, start):
+    for benchmark in (sse, strict_json, gate, start, check):
         benchmark()

@@ -7,6 +7,7 @@ from typing import Any
 
 from streamgauge.conformance.check import Case, Check, Departure
 from streamgauge.contract.contract import Contract, Operation
+from streamgauge.detection import excluded_rate
 from streamgauge.outcomes import Level, Outcome, most_severe
 from streamgauge.text import one_line
 from streamgauge.wire.exchange import Credential, Evidence, Exchange
@@ -46,8 +47,14 @@ class Finding:
     reason: str = ""
     examples: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def n(self) -> int:
+        """How many exchanges were judged."""
+        return self.counts.total()
+
     def line(self) -> dict[str, Any]:
         """The finding as a line of `findings.jsonl`."""
+        passed = self.outcome is Outcome.PASS
         return {
             "check": self.check,
             "level": self.level.value,
@@ -57,6 +64,8 @@ class Finding:
             "counts": {
                 outcome.value: count for outcome, count in sorted(self.counts.items(), key=lambda item: item[0])
             },
+            "n": self.n,
+            **({"excluded_rate": round(excluded_rate(self.n), 6)} if passed else {}),
             "reason": self.reason,
             "examples": self.examples,
         }
@@ -91,15 +100,12 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         finding.outcome = Outcome.NOT_APPLICABLE
         finding.reason = "the requirement does not concern this operation"
         return finding
-    limited: set[str] = set()
-    answered: set[str] = set()
+    cases = list(cases)
     lacking: Counter[Evidence] = Counter()
     looked_at = False
     shown: dict[tuple[Outcome, str], int] = {}
     candidates: list[tuple[bool, int, int, dict[str, Any]]] = []
     for case in cases:
-        if case.exchange.holds == frozenset(Evidence):  # ours: nobody can repeat what somebody else captured
-            (limited if case.exchange.rate_limited else answered).add(case.exchange.probe)
         if missing := [each for each in check.needs if each not in case.exchange.holds]:
             lacking.update(missing)
             continue
@@ -119,13 +125,28 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         finding.examples += [example for *_, example in kinds[:EXAMPLES]]
     if finding.outcome is Outcome.NOT_RUN:
         finding.reason = _reason(check, lacking, others=looked_at)
-        if unanswered := limited - answered:
+        if unanswered := _limited(cases):
             finding.outcome = Outcome.INCONCLUSIVE
-            finding.counts[Outcome.INCONCLUSIVE] = len(unanswered)
-            finding.reason = f"rate-limited: {len(unanswered)} probes got only 429, or 503 with Retry-After"
+            finding.counts[Outcome.INCONCLUSIVE] = unanswered.total()
+            probes = f"{len(unanswered)} probe{'' if len(unanswered) == 1 else 's'}"
+            finding.reason = f"rate-limited: {probes} got only 429, or 503 with Retry-After"
     elif finding.outcome is Outcome.INCONCLUSIVE:
         finding.reason = finding.examples[0]["actual"]
     return finding
+
+
+def _limited(cases: Iterable[Case]) -> Counter[str]:
+    """The probes of ours of which every try was rate-limited, with the number of exchanges."""
+    limited: Counter[str] = Counter()
+    answered: set[str] = set()
+    for exchange in (case.exchange for case in cases):
+        if exchange.holds != frozenset(Evidence):  # nobody can repeat what somebody else captured
+            continue
+        if exchange.rate_limited:
+            limited[exchange.probe] += 1
+        else:
+            answered.add(exchange.probe)
+    return Counter({probe: count for probe, count in limited.items() if probe not in answered})
 
 
 def _reason(check: Check, lacking: Counter[Evidence], *, others: bool) -> str:

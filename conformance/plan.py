@@ -1,18 +1,30 @@
 """Decides which probes are sent, within the token budget, before anything is sent."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from streamgauge.conformance.probes.auth import auth
 from streamgauge.conformance.probes.forms import claims, forms
+from streamgauge.conformance.probes.pairs import pairs
 from streamgauge.conformance.probes.probe import Probe
-from streamgauge.conformance.probes.refusals import auth, refusals
+from streamgauge.conformance.probes.refusals import refusals
+from streamgauge.conformance.probes.variants import variants
 from streamgauge.contract.contract import Operation
+from streamgauge.detection import tries_for
 from streamgauge.target import Target
 
 __all__ = ["BUDGET_TOKENS", "NotRun", "Plan", "Planned", "plan"]
 
 BUDGET_TOKENS = 20_000
 """Tokens that one operation may cost at most unless the user says otherwise."""
+
+_GENERATED = "generated"
+"""The topic of the probes that are made from the document: many alike, so they are never repeated."""
+
+
+Key = tuple[str, str, str]
+"""Probe, target and operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +45,26 @@ class NotRun:
     operation: str
     reason: str
 
+    @property
+    def key(self) -> Key:
+        """What tells the probe from all others."""
+        return self.probe, self.target, self.operation
+
 
 @dataclass(slots=True)
 class Plan:
-    """What a run sends and what it leaves out."""
+    """
+    What a run sends and what it leaves out.
+
+    Attributes:
+        budget_tokens: tokens that one operation may cost.
+        tries: how often each curated probe is sent at least.
+        intended: how often each probe would be sent with no end of tokens.
+    """
 
     budget_tokens: int
+    tries: int = 1
+    intended: Counter[Key] = field(default_factory=Counter)
     planned: list[Planned] = field(default_factory=list)
     not_run: list[NotRun] = field(default_factory=list)
 
@@ -47,8 +73,28 @@ class Plan:
         """Worst case of what right servers spend on it."""
         return sum(planned.probe.tokens for planned in self.planned)
 
+    def named(self, left_out: Iterable[NotRun]) -> list[NotRun]:
+        """Tries that are left out as probes that are: each once, with how many of its tries where there are several."""
+        counts: Counter[Key] = Counter()
+        first: dict[Key, NotRun] = {}
+        for item in left_out:
+            counts[item.key] += 1
+            first.setdefault(item.key, item)
+        return [
+            item
+            if self.intended[key] == 1
+            else replace(item, reason=f"{counts[key]} of {self.intended[key]} tries left out: {item.reason}")
+            for key, item in first.items()
+        ]
 
-def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens: int | None = None) -> Plan:
+
+def plan(
+    targets: Sequence[Target],
+    *,
+    select: Iterable[str] = (),
+    budget_tokens: int | None = None,
+    detect_rate: float | None = None,
+) -> Plan:
     """
     Choose the probes for every operation of every target.
 
@@ -57,33 +103,63 @@ def plan(targets: Sequence[Target], *, select: Iterable[str] = (), budget_tokens
         select: topics of probes (`form`, `refusal`, `auth`, `generated`) or ids; all when empty.
         budget_tokens: tokens for one operation. Probes that a right server refuses are always sent; the others in the
             order of their tables, as far as the budget goes. None for :data:`BUDGET_TOKENS`.
-    """
-    from streamgauge.conformance.probes.generated import generated
+        detect_rate: repeat each curated probe until a fault of this rate shows with 99 % power. The tables are sent in
+            rounds, so that the budget covers every first try before any repetition. None for one try.
 
+    Raises:
+        UsageError: no number of tries detects that rate.
+    """
     wanted = tuple(select)
     budget = BUDGET_TOKENS if budget_tokens is None else budget_tokens
-    result = Plan(budget)
+    result = Plan(budget, tries=1 if detect_rate is None else tries_for(detect_rate))
     for target in targets:
         for operation in target.contract.operations:
             left = budget
-            probes = [
-                *forms(operation, target.model),
-                *claims(operation, target.model, target.contract.profile),
-                *refusals(operation, target.model),
-                *(auth(operation, target.model) if target.key else ()),
-                *(generated(operation, target.model) if _wants("generated", wanted) else ()),
-            ]
-            for probe in probes:
-                if wanted and not any(probe.id == name or probe.id.startswith(f"{name}.") for name in wanted):
-                    continue
+            left_out: list[NotRun] = []
+            for probe in _in_rounds(list(_probes(target, operation, wanted)), result.tries):
+                result.intended[probe.id, target.name, operation.name] += 1
                 if probe.tokens > left:
                     reason = f"budget: up to {probe.tokens} tokens, {left} of {budget} left"
-                    result.not_run.append(NotRun(probe.id, target.name, operation.name, reason))
+                    left_out.append(NotRun(probe.id, target.name, operation.name, reason))
                     continue
                 left -= probe.tokens
                 result.planned.append(Planned(target, operation, probe))
+            result.not_run += result.named(left_out)
     return result
 
 
+def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> Iterator[Probe]:
+    """The probes of one operation that are wanted, in the order in which the budget is spent on them."""
+    from streamgauge.conformance.probes.generated import generated
+
+    tables = [
+        forms(operation, target.model),
+        variants(operation, target.model, target.contract.profile),
+        claims(operation, target.model, target.contract.profile),
+        pairs(operation, target.model),
+        refusals(operation, target.model),
+        auth(operation, target.model, target.contract.profile.auth) if target.key else (),
+        generated(operation, target.model) if _wants(_GENERATED, wanted) else (),
+    ]
+    for table in tables:
+        for probe in table:
+            if not wanted or any(_in_topic(probe.id, name) for name in wanted):
+                yield probe
+
+
+def _in_rounds(probes: list[Probe], tries: int) -> Iterator[Probe]:
+    """All probes once, then each curated one that lacks tries, round by round; some tables send theirs more than once."""
+    yield from probes
+    sent = Counter(probe.id for probe in probes)
+    curated = {probe.id: probe for probe in probes if not _in_topic(probe.id, _GENERATED)}
+    for already in range(1, tries):
+        yield from (probe for id_, probe in curated.items() if already >= sent[id_])
+
+
+def _in_topic(probe: str, name: str) -> bool:
+    """Whether a probe's id is this one or lies below it."""
+    return f"{probe}.".startswith(f"{name}.")
+
+
 def _wants(topic: str, wanted: tuple[str, ...]) -> bool:
-    return not wanted or any(name == topic or name.startswith(f"{topic}.") for name in wanted)
+    return not wanted or any(_in_topic(name, topic) for name in wanted)

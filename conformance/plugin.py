@@ -71,6 +71,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--sg-output", metavar="DIR", type=Path, help="directory of the bundle (default: runs/<time>)")
     group.addoption("--sg-select", metavar="PROBE", action="append", default=[], help="send only these probes")
     group.addoption("--sg-budget-tokens", metavar="N", type=int, help="tokens that one operation may cost")
+    group.addoption(
+        "--sg-detect-rate",
+        metavar="RATE",
+        type=float,
+        help="repeat each probe but the generated ones until a fault of this rate shows with 99 %% power: "
+        "0.3 takes 13 tries",
+    )
     group.addoption("--sg-concurrency", metavar="N", type=int, help="requests at once")
     group.addoption("--sg-baseline", metavar="FILE", type=Path, help="known findings")
 
@@ -226,7 +233,7 @@ def _captured(config: pytest.Config, flags: TargetFlags) -> Captures | None:
     paths: list[Path] = config.getoption("--sg-from")
     if not paths:
         return None
-    about_probes = ("--sg-select", "--sg-budget-tokens", "--sg-concurrency")
+    about_probes = ("--sg-select", "--sg-budget-tokens", "--sg-detect-rate", "--sg-concurrency")
     said = flags.about_sending + [name for name in about_probes if config.getoption(name) not in ([], None)]
     if said:
         hint = "It takes --spec, --profile, --model, --path, --baseline and --output."
@@ -239,11 +246,15 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
     from streamgauge.baseline import load_baseline
     from streamgauge.config import resolve_targets
     from streamgauge.conformance.session import Settings
+    from streamgauge.detection import tries_for
     from streamgauge.runs import open_bundle, utc_now
     from streamgauge.wire.recorder import Limits
 
     option = config.getoption
     path: Path | None = option("--sg-baseline")
+    rate: float | None = option("--sg-detect-rate")
+    if rate is not None:
+        tries_for(rate)
     captured = _captured(config, flags)
     targets = captured.targets if captured is not None else resolve_targets(flags)
     worker = _worker(config)
@@ -252,6 +263,7 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         directory=Path(worker) if worker else Path(),
         select=tuple(option("--sg-select")),
         budget_tokens=option("--sg-budget-tokens"),
+        detect_rate=rate,
         limits=Limits(concurrency=option("--sg-concurrency") or Limits().concurrency),
         baseline=load_baseline(path, utc_now().date()) if path else None,
     )

@@ -2,6 +2,9 @@
 
 from streamgauge.conformance.check import Check
 from streamgauge.conformance.judge import Finding
+from streamgauge.contract.contract import Operation
+from streamgauge.detection import tally
+from streamgauge.traceability import requirement_in, trace
 
 __all__ = ["DepartureWarning", "describe"]
 
@@ -10,14 +13,15 @@ class DepartureWarning(UserWarning):
     """The target works, but departs from what most clients rely on."""
 
 
-def describe(check: Check, finding: Finding) -> str:
-    """What was required, what was there instead, and how often."""
-    total = sum(finding.counts.values())
-    departed = finding.counts[finding.outcome]
+def describe(check: Check, finding: Finding, operation: Operation) -> str:
+    """What was required, by the operation's own document where it says so, what was there instead, and how often."""
+    own = requirement_in([each.line() for each in trace(operation)], check.id)
+    requirement, source = own or (check.requirement, check.source)
+    told = tally(finding.outcome, finding.counts)
     lines = [
-        f"{finding.outcome} ({departed} of {total}): {check.id} [{check.level}] {check.title}",
-        f"  requirement: {check.requirement}",
-        f"  source:      {check.source}",
+        f"{finding.outcome}{f' ({told})' if told else ''}: {check.id} [{check.level}] {check.title}",
+        f"  requirement: {requirement}",
+        f"  source:      {source}",
     ]
     for example in finding.examples:
         lines += [

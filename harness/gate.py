@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamgauge.baseline import Baseline
+from streamgauge.detection import tally
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
 
 __all__ = ["Gate", "decide"]
@@ -65,13 +66,15 @@ def decide(
     codes: list[tuple[ExitCode, str]] = []
     known = 0
     for finding in findings:
-        code = exit_code_of(Outcome(finding["outcome"]), Level(finding["level"]))
+        outcome = Outcome(finding["outcome"])
+        code = exit_code_of(outcome, Level(finding["level"]))
         if code is ExitCode.PASS:
             continue
         if baseline is not None and baseline.known(finding):
             known += 1
             continue
-        codes.append((code, f"{finding['outcome']}: {finding['check']} ({finding['target']}, {finding['operation']})"))
+        told = f"{outcome}: {finding['check']} ({finding['target']}, {finding['operation']})"
+        codes.append((code, f"{told}, {tally(outcome, finding['counts'])}"))
     # Checks alone: a verdict needs something that was judged.
     judged = [f for f in findings if f["outcome"] not in (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE)]
     if not judged and (findings or load is None):

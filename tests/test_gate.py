@@ -33,7 +33,8 @@ FINDINGS = st.lists(st.tuples(st.sampled_from(list(Outcome)), st.sampled_from(li
 
 def finding(outcome: str, level: str = "MUST", check: str = "a.b") -> dict[str, Any]:
     """A line of findings.jsonl."""
-    return {"check": check, "level": level, "target": "t", "operation": "o", "outcome": outcome, "examples": []}
+    counts = {outcome: 1, "pass": 12}
+    return {"check": check, "level": level, "target": "t", "operation": "o", "outcome": outcome, "counts": counts}
 
 
 @pytest.mark.parametrize(("outcome", "level", "code"), CASES)
@@ -42,7 +43,7 @@ def test_table(outcome: Outcome, level: Level, code: ExitCode) -> None:
     assert exit_code_of(outcome, level) is code
     gate = decide([finding("pass"), finding(outcome, level, "c.d")])
     assert gate.exit_code is code
-    assert gate.reasons == ([] if code is PASS else [f"{outcome}: c.d (t, o)"])
+    assert gate.reasons == ([] if code is PASS else [f"{outcome}: c.d (t, o), 1 of 13"])
 
 
 @pytest.mark.parametrize("outcomes", [[], ["not-run"], ["not-applicable"], ["not-run", "not-applicable"]])
@@ -89,7 +90,7 @@ def test_baseline_excuses_what_it_names_and_nothing_else() -> None:
     assert decide([finding("fail")], baseline=known).exit_code is PASS
     gate = decide([finding("fail"), finding("fail", check="c.d")], baseline=known)
     assert gate.exit_code is FAILED
-    assert gate.reasons == ["fail: c.d (t, o)"]
+    assert gate.reasons == ["fail: c.d (t, o), 1 of 13"]
     assert gate.baseline is not None
     assert gate.baseline["known"] == 1
 

@@ -14,6 +14,7 @@ from streamgauge.baseline import Baseline
 from streamgauge.bundle.layout import INFERRED
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
+from streamgauge.detection import tally, tries_for
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
 from streamgauge.target import Target
 
@@ -30,6 +31,7 @@ class CheckPart:
     sections: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     budget_tokens: int | None = None
+    detect_rate: float | None = None
     concurrency: int | None = None
     baseline: Baseline | None = None
     write_baseline: Path | None = None
@@ -38,7 +40,12 @@ class CheckPart:
     @property
     def about_sending(self) -> list[str]:
         """The options given that make sense only where probes are sent."""
-        said = {"--select": self.select, "--budget-tokens": self.budget_tokens, "--concurrency": self.concurrency}
+        said = {
+            "--select": self.select,
+            "--budget-tokens": self.budget_tokens,
+            "--detect-rate": self.detect_rate,
+            "--concurrency": self.concurrency,
+        }
         return [option for option, value in said.items() if value not in ((), None)]
 
     def require_sense(self) -> None:
@@ -46,11 +53,13 @@ class CheckPart:
         Refuse what cannot be judged, before anything is sent.
 
         Raises:
-            UsageError: a section or an entry of the baseline names no check.
+            UsageError: a section or an entry of the baseline names no check; no tries detect the rate.
         """
         from streamgauge.conformance.session import checks_in, require_known
 
         checks_in(self.sections)
+        if self.detect_rate is not None:
+            tries_for(self.detect_rate)
         if self.baseline is not None:
             require_known(self.baseline)
 
@@ -79,6 +88,7 @@ def check_into(
         sections=part.sections,
         select=part.select,
         budget_tokens=part.budget_tokens,
+        detect_rate=part.detect_rate,
         limits=Limits(concurrency=part.concurrency or Limits().concurrency),
         baseline=part.baseline,
     )
@@ -89,7 +99,11 @@ def check_into(
         def on_plan(plan: Plan) -> None:
             progress.update(sending, total=len(plan.planned))
             if not console.is_terminal:
-                console.print(f"sending {len(plan.planned)} probes, up to {plan.tokens} tokens")
+                tries = f", each curated one up to {plan.tries} times" if plan.tries > 1 else ""
+                console.print(f"sending {len(plan.planned)} probes{tries}, up to {plan.tokens} tokens")
+            if plan.not_run:
+                count = f"{len(plan.not_run)} probe{'' if len(plan.not_run) == 1 else 's'}"
+                console.print(f"left out by the budget, wholly or in part: {count}; the report says which and why")
 
         def on_exchange(exchange: Exchange) -> None:
             if not exchange.rate_limited:
@@ -151,7 +165,7 @@ _STYLE = {
 
 
 def print_findings(directory: Path, console: Console, *, verbose: bool) -> None:
-    """A table of outcomes, then each finding that counts; with `verbose` also those that do not."""
+    """A table of outcomes, then each finding that counts; with `verbose` also those that do not, and the passes."""
     findings = Bundle(directory).findings
     table = Table(title=None, box=None, pad_edge=False)
     table.add_column("operation")
@@ -161,6 +175,17 @@ def print_findings(directory: Path, console: Console, *, verbose: bool) -> None:
     for name, counts in _by_operation(findings).items():
         table.add_row(name, *(str(counts[outcome] or "") for outcome in shown))
     console.print(table)
+    passed = [finding for finding in findings if finding["outcome"] == Outcome.PASS]
+    if verbose:
+        for finding in passed:
+            console.print(_headline(finding, Outcome.PASS), style="dim", markup=False, highlight=False)
+    elif passed:
+        fewest, most = (choose(sum(f["counts"].values()) for f in passed) for choose in (min, max))
+        console.print(
+            f"passes stand on {fewest} to {most} exchanges each; --verbose and the report say which rate of faults "
+            "each excludes",
+            style="dim",
+        )
     for finding in sorted(findings, key=lambda f: list(Outcome).index(Outcome(f["outcome"]))):
         outcome, level = Outcome(finding["outcome"]), Level(finding["level"])
         counts_for_gate = exit_code_of(outcome, level) is not ExitCode.PASS
@@ -177,11 +202,8 @@ def _by_operation(findings: Iterable[Mapping[str, Any]]) -> dict[str, Counter[st
 
 def _print_finding(finding: Mapping[str, Any], outcome: Outcome, console: Console) -> None:
     known = finding.get("known")
-    total = sum(finding["counts"].values())
-    label = f"known until {known['expires']}" if known else outcome.value
     console.print(
-        f"\n{label} {finding['check']} [{finding['level']}] {finding['operation']}: "
-        f"{finding['counts'].get(outcome.value, 0)} of {total}",
+        f"\n{_headline(finding, outcome)}",
         style="dim" if known else _STYLE.get(outcome, ""),
         markup=False,
         highlight=False,
@@ -191,3 +213,11 @@ def _print_finding(finding: Mapping[str, Any], outcome: Outcome, console: Consol
         console.print(f"  actual   {example['actual']}", markup=False, highlight=False)
     if finding["reason"]:
         console.print(f"  {finding['reason']}", markup=False, highlight=False)
+
+
+def _headline(finding: Mapping[str, Any], outcome: Outcome) -> str:
+    """Outcome, check, level, operation, and how many of how many exchanges."""
+    known = finding.get("known")
+    label = f"known until {known['expires']}" if known else outcome.value
+    told = tally(outcome, finding["counts"])
+    return f"{label} {finding['check']} [{finding['level']}] {finding['operation']}: {told}"

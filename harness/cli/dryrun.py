@@ -18,11 +18,10 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
 
     named = [dataclasses.replace(target, model=target.model or "<model>") for target in targets]
     with throwaway_hypothesis():
-        planned = plan(named, select=part.select, budget_tokens=part.budget_tokens)
+        planned = plan(named, select=part.select, budget_tokens=part.budget_tokens, detect_rate=part.detect_rate)
     rows: dict[tuple[str, str, str], list[int]] = {}
     for item in planned.planned:
-        probe = item.probe.id.rsplit("-", 1)[0] + "-*" if item.probe.id.startswith("generated.") else item.probe.id
-        row = rows.setdefault((item.target.url(item.operation), item.operation.name, probe), [0, 0])
+        row = rows.setdefault((item.target.url(item.operation), item.operation.name, _kind(item.probe.id)), [0, 0])
         row[0] += 1
         row[1] += item.probe.tokens
     table = Table(box=None, pad_edge=False)
@@ -43,5 +42,18 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
     console.print(
         f"{len(planned.planned)} requests, {planned.tokens} tokens at most; nothing was sent", highlight=False
     )
+    if planned.tries > 1:
+        console.print(f"each curated probe up to {planned.tries} times", highlight=False)
     if planned.not_run:
-        console.print(f"{len(planned.not_run)} probes beyond the budget", highlight=False)
+        console.print(f"{len(planned.not_run)} probes beyond the budget, wholly or in part:", highlight=False)
+    left_out: dict[tuple[str, str], list[str]] = {}
+    for each in planned.not_run:
+        left_out.setdefault((each.operation, _kind(each.probe)), []).append(each.reason)
+    for (operation, probe), reasons in left_out.items():
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        console.print(f"  {operation} {probe}: {reasons[0]}{more}", markup=False, highlight=False)
+
+
+def _kind(probe: str) -> str:
+    """The probe's id; one name for each kind of generated ones."""
+    return probe.rsplit("-", 1)[0] + "-*" if probe.startswith("generated.") else probe
