@@ -20,6 +20,7 @@ from streamgauge.conformance.recording import record
 from streamgauge.contract.contract import Operation
 from streamgauge.errors import UsageError
 from streamgauge.target import Target
+from streamgauge.traceability import traceability_lines
 from streamgauge.wire.exchange import Exchange
 from streamgauge.wire.recorder import Limits
 
@@ -50,6 +51,7 @@ class Settings:
         directory: the bundle's.
         sections: ids or topics of checks to judge; all when empty.
         select: topics or ids of probes to send; all when empty.
+        detect_rate: rate of faults that the repetitions of each probe are to show; None sends each probe once.
         on_plan, on_exchange: told what is planned, then what happens.
         interrupted: set when the user stopped the recording.
     """
@@ -59,6 +61,7 @@ class Settings:
     sections: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     budget_tokens: int | None = None
+    detect_rate: float | None = None
     limits: Limits = field(default_factory=Limits)
     baseline: Baseline | None = None
     on_plan: Callable[[Plan], None] = lambda plan: None
@@ -145,10 +148,16 @@ def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) 
 
     A Ctrl-C ends the sending, not the run: what was recorded until then is judged.
     """
-    planned = plan(settings.targets, select=settings.select, budget_tokens=settings.budget_tokens)
+    planned = plan(
+        settings.targets,
+        select=settings.select,
+        budget_tokens=settings.budget_tokens,
+        detect_rate=settings.detect_rate,
+    )
     settings.on_plan(planned)
     writer.checks([check.declaration() for check in CHECKS.values()])
-    meta = {**meta, "budget_tokens": planned.budget_tokens}
+    sent = {"budget_tokens": planned.budget_tokens, "detect_rate": settings.detect_rate, "tries": planned.tries}
+    meta = {**meta, **sent}
     _write_meta(writer, meta, planned.not_run)
     stopped: list[NotRun] = []
     try:
@@ -156,8 +165,9 @@ def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) 
     except KeyboardInterrupt:
         settings.interrupted = True
     if stopped:
-        _write_meta(writer, meta, [*planned.not_run, *stopped])
+        _write_meta(writer, meta, [*planned.not_run, *planned.named(stopped)])
     settings.infer_into(writer)
+    _write_traceability(writer, settings.targets)
 
 
 def take_into(captures: Captures, writer: BundleWriter, meta: dict[str, Any]) -> None:
@@ -169,12 +179,18 @@ def take_into(captures: Captures, writer: BundleWriter, meta: dict[str, Any]) ->
     ]
     targets = [{**each, "key": each["key"] or each["name"] in captures.keyed} for each in meta["targets"]]
     writer.meta({**meta, "targets": targets, "from": list(captures.names), "not_run": rows})
+    _write_traceability(writer, captures.targets)
     file = writer.exchanges("captured")
     try:
         for exchange in captures.exchanges:
             file.write(exchange)
     finally:
         file.close()
+
+
+def _write_traceability(writer: BundleWriter, targets: list[Target]) -> None:
+    if lines := traceability_lines(targets):
+        writer.traceability(lines)
 
 
 def _write_meta(writer: BundleWriter, meta: dict[str, Any], not_run: list[NotRun]) -> None:

@@ -5,7 +5,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["DOCUMENTS", "document_text", "profile_names", "profile_text", "schema"]
+__all__ = ["DOCUMENTS", "document_text", "profile_names", "profile_text", "schema", "traceability_text"]
 
 DOCUMENTS: dict[str, str] = {
     "seekr-chat": "seekr-chat-completions.yaml",
@@ -38,8 +38,13 @@ def profile_text(name: str) -> bytes:
     return _SPEC.joinpath("profiles", f"{name}.yaml").read_bytes()
 
 
+def traceability_text(name: str) -> bytes:
+    """The YAML that names the checks of each statement of a bundled document."""
+    return _SPEC.joinpath("traceability", f"{name}.yaml").read_bytes()
+
+
 @functools.cache
 def schema(name: str) -> dict[str, Any]:
-    """One of our own JSON Schemas: `bundle`, `config`, `profile` or `baseline`."""
+    """One of our own JSON Schemas: `bundle`, `config`, `profile`, `baseline` or `traceability`."""
     loaded: dict[str, Any] = json.loads(_SPEC.joinpath(f"{name}.schema.json").read_bytes())
     return loaded

@@ -4,6 +4,8 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from streamgauge.contract.profile import Auth
+from streamgauge.signing import Signature, sign
 from streamgauge.wire.exchange import Credential, SentRequest
 
 __all__ = ["KEY_VARIABLE", "LONGEST_BODY", "curl_line"]
@@ -17,8 +19,9 @@ _SPELT_BY_CURL = {"connection", "transfer-encoding"}
 _ADDED_BY_CURL = {"accept": "Accept", "user-agent": "User-Agent"}
 
 
-_SIGNED = (Credential.VALID, Credential.UNKNOWN)
-"""Where a field for the key held one that should work; of captures nobody knows, and their key is filler."""
+_KEY, _ALTERED = "\0key\0", "\0altered\0"
+_SPELT = {_KEY: f'"${KEY_VARIABLE}"', _ALTERED: f'"${{{KEY_VARIABLE}%?}}~"'}
+"""What stands for a key until the line is made → how a shell spells it; the latter as `signing.altered` makes it."""
 
 
 def curl_line(request: SentRequest, target: dict[str, Any]) -> str | None:
@@ -36,7 +39,8 @@ def curl_line(request: SentRequest, target: dict[str, Any]) -> str | None:
         *(["-k"] if target.get("insecure") else []),
         f"-X {_word(request.method)}",
     ]
-    options += [f"-H {word}" for word in _headers(request, target)]
+    signature = _signature(request, target)
+    options += [f"-H {word}" for word in _headers(request, signature)]
     before = ""
     if request.body:
         if _typeable(request.body):
@@ -44,26 +48,50 @@ def curl_line(request: SentRequest, target: dict[str, Any]) -> str | None:
         else:
             before = f"printf {_printf_format(request.body)} | "
             options.append("--data-binary @-")
-    return before + " \\\n  ".join([*options, _word(request.url)])
+    return before + " \\\n  ".join([*options, _url(request, signature)])
 
 
-def _headers(request: SentRequest, target: dict[str, Any]) -> list[str]:
-    auth = target.get("auth", {})
+def _headers(request: SentRequest, signature: Signature) -> list[str]:
+    keyed = [field for field in signature.headers if _has_key(field[1])]
     words = []
     for name, value in request.headers:
         lower = name.lower()
         if lower in _SPELT_BY_CURL or (lower, value) in _implied(request):
             continue
-        if lower == auth.get("header", "authorization").lower() and request.credential in _SIGNED:
-            scheme = auth.get("scheme", "Bearer")
-            form = "" if scheme == "raw" else f"{scheme} "
-            words.append(f'{_word(f"{name}: {form}")}"${KEY_VARIABLE}"')
+        signed = next((field for field in keyed if field[0].lower() == lower), None)
+        if signed is not None:
+            keyed.remove(signed)
+            words.append(_with_key(f"{name}: {signed[1]}"))
         else:
             # curl takes `name;` for a field without a value, and `name:` for one to leave out.
             words.append(_word(f"{name}: {value}" if value else f"{name};"))
     sent = {name.lower() for name, _ in request.headers}
     added = {**_ADDED_BY_CURL, **({"content-type": "Content-Type"} if request.body else {})}
     return words + [_word(f"{title}:") for name, title in added.items() if name not in sent]
+
+
+def _signature(request: SentRequest, target: dict[str, Any]) -> Signature:
+    """How the request carried the key; of captures nobody knows it, and a field for the key held filler."""
+    auth = target.get("auth", {})
+    how = Auth(auth.get("header", "authorization"), auth.get("scheme", "Bearer"), required=True)
+    usual = request.credential is Credential.UNKNOWN
+    return sign(Credential.VALID if usual else request.credential, how, _KEY, almost=_ALTERED)
+
+
+def _url(request: SentRequest, signature: Signature) -> str:
+    """The URL; in a query the key takes the place of the filler that is as long."""
+    before, found, _ = request.url.rpartition(signature.query.partition("=")[0] + "=")
+    return _with_key(f"{before}{found}{_KEY}") if signature.query and found else _word(request.url)
+
+
+def _has_key(text: str) -> bool:
+    return any(stand_in in text for stand_in in _SPELT)
+
+
+def _with_key(text: str) -> str:
+    """One word of a shell command for a text in which a key is left open."""
+    parts = re.split(f"({'|'.join(_SPELT)})", text)
+    return "".join(_SPELT.get(part) or _word(part) for part in parts if part)
 
 
 def _implied(request: SentRequest) -> set[tuple[str, str]]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.bundle.reader import Bundle
+from streamgauge.detection import excluded, tally
 from streamgauge.outcomes import Level, Outcome, fails_gate
 from streamgauge.reports.curl import curl_line
 from streamgauge.reports.excerpt import Excerpt, excerpt_of
+from streamgauge.traceability import requirement_in
 from streamgauge.wire.exchange import Ending, Evidence, Exchange
 
 __all__ = ["SHOWN", "Example", "Finding", "findings_of"]
@@ -101,8 +103,13 @@ class Finding:
 
     @property
     def tally(self) -> str:
-        """Both in words; empty when nothing was judged."""
-        return f"{self.count} of {self.total} exchange{'' if self.total == 1 else 's'}" if self.total else ""
+        """Both in words, and what a pass excludes; empty when nothing was judged."""
+        return tally(self.outcome, self.counts)
+
+    @property
+    def excluded(self) -> str:
+        """The rate of faults that a pass excludes at 95 %."""
+        return excluded(self.total)
 
     @property
     def breaks_must(self) -> bool:
@@ -125,17 +132,32 @@ def findings_of(bundle: Bundle) -> list[Finding]:
     )
     checks = {check["id"]: check for check in bundle.checks}
     targets = {target["name"]: target for target in bundle.meta.get("targets", [])}
-    return [_finding(f"finding-{number}", line, checks, bundle, targets) for number, line in enumerate(ordered, 1)]
+    said = {(each["target"], each["operation"]): each for each in bundle.traceability}
+    return [
+        _finding(f"finding-{number}", line, _check(line, checks, said), bundle, targets)
+        for number, line in enumerate(ordered, 1)
+    ]
+
+
+def _check(
+    line: dict[str, Any], checks: dict[str, dict[str, Any]], said: dict[tuple[str, str], dict[str, Any]]
+) -> dict[str, Any]:
+    """The declaration of the finding's check, with the sentence of the operation's own document where it has one."""
+    declared = checks.get(line["check"], {})
+    traced = said.get((line["target"], line["operation"]))
+    own = requirement_in(traced["entries"], line["check"]) if traced else None
+    if traced is None or own is None:
+        return declared
+    return {**declared, "requirement": own[0], "source": f"{traced['document']}: {own[1]}"}
 
 
 def _finding(
     anchor: str,
     line: dict[str, Any],
-    checks: dict[str, dict[str, Any]],
+    check: dict[str, Any],
     bundle: Bundle,
     targets: dict[str, dict[str, Any]],
 ) -> Finding:
-    check = checks.get(line["check"], {})
     outcome = Outcome(line["outcome"])
     return Finding(
         anchor=anchor,

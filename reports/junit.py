@@ -73,8 +73,11 @@ def _case(finding: Finding) -> ET.Element:
             told.text = _legal(_evidence(finding))
     elif finding.outcome is not Outcome.PASS:
         ET.SubElement(case, "system-out").text = _legal(f"{finding.outcome}: {_message(finding)}\n{_evidence(finding)}")
-    elif finding.widened:
-        ET.SubElement(case, "system-out").text = _legal(f"passed only by the profile: {'; '.join(finding.widened)}")
+    else:
+        lines = [f"{finding.outcome}: {finding.tally}"]
+        if finding.widened:
+            lines.append(f"passed only by the profile: {'; '.join(finding.widened)}")
+        ET.SubElement(case, "system-out").text = _legal("\n".join(lines))
     return case
 
 
@@ -86,12 +89,14 @@ def _kind(finding: Finding) -> str | None:
 
 def _message(finding: Finding) -> str:
     if finding.known:
-        return f"known until {finding.known['expires']}: {finding.known['reason']}"
-    if finding.reason:
-        return f"{finding.outcome}: {finding.reason}"
-    if finding.examples:
-        return f"expected {finding.examples[0].expected}; got {finding.examples[0].actual}"
-    return f"{finding.outcome}: {finding.title}"
+        told = f"known until {finding.known['expires']}: {finding.known['reason']}"
+    elif finding.reason:
+        told = f"{finding.outcome}: {finding.reason}"
+    elif finding.examples:
+        told = f"expected {finding.examples[0].expected}; got {finding.examples[0].actual}"
+    else:
+        told = f"{finding.outcome}: {finding.title}"
+    return f"{told} ({finding.tally})" if finding.tally else told
 
 
 def _evidence(finding: Finding) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 
 from streamgauge.bundle.reader import Bundle
 from streamgauge.outcomes import Outcome
+from streamgauge.reports.auth import KeyForm, key_forms
 from streamgauge.reports.findings import Finding, findings_of
 from streamgauge.reports.load import LoadReport, load_report
+from streamgauge.reports.traceability import Statements, statements_in
 
 __all__ = ["Report", "Step", "Topic", "Verdict", "counted", "plural", "report_of"]
 
@@ -88,6 +90,12 @@ class Report:
     inferred: tuple[Inferred, ...]
     """Of answers that the documents leave open."""
 
+    statements: tuple[Statements, ...]
+    """Of the operations whose documents we ship."""
+
+    keys: tuple[KeyForm, ...]
+    """The forms of the key that were tried out."""
+
     load: LoadReport | None
     """None when no load was applied."""
 
@@ -136,6 +144,8 @@ def report_of(directory: Path) -> Report:
         topics=tuple(_topics(findings, columns)),
         findings=findings,
         inferred=tuple(_inferred(line) for line in bundle.inferred),
+        statements=statements_in(bundle, findings),
+        keys=key_forms(bundle, columns),
         load=load,
     )
 

@@ -16,6 +16,7 @@ __all__ = [
     "LOAD",
     "META",
     "RECORDS",
+    "TRACEABILITY",
     "VERSION",
     "exchange_from_line",
     "exchange_line",
@@ -33,6 +34,7 @@ RECORDS = "records-{}.jsonl"
 LOAD = "load.json"
 GATE = "gate.json"
 INFERRED = "inferred.json"
+TRACEABILITY = "traceability.json"
 
 
 def exchange_line(exchange: Exchange, blob: str, offset: int) -> dict[str, Any]:

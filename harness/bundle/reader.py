@@ -15,6 +15,7 @@ from streamgauge.bundle.layout import (
     LOAD,
     META,
     RECORDS,
+    TRACEABILITY,
     VERSION,
     exchange_from_line,
 )
@@ -69,6 +70,12 @@ class Bundle:
     def inferred(self) -> list[dict[str, Any]]:
         """The schemas of answers that the documents leave open; none when they leave nothing open."""
         found: list[dict[str, Any]] = self._whole(INFERRED, [])
+        return found
+
+    @functools.cached_property
+    def traceability(self) -> list[dict[str, Any]]:
+        """What each operation's document says and which checks judge it; none for documents that we do not ship."""
+        found: list[dict[str, Any]] = self._whole(TRACEABILITY, [])
         return found
 
     @functools.cached_property

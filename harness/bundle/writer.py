@@ -15,6 +15,7 @@ from streamgauge.bundle.layout import (
     INFERRED,
     LOAD,
     META,
+    TRACEABILITY,
     VERSION,
     exchange_line,
 )
@@ -104,6 +105,10 @@ class BundleWriter:
     def inferred(self, lines: list[dict[str, Any]]) -> None:
         """Write the schemas of the answers that the documents leave open."""
         self._whole(INFERRED, lines)
+
+    def traceability(self, lines: list[dict[str, Any]]) -> None:
+        """Write which checks judge what the documents say."""
+        self._whole(TRACEABILITY, lines)
 
     def load(self, load: dict[str, Any]) -> None:
         """Write (again) what the load run was and how it went."""

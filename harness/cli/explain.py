@@ -1,36 +1,118 @@
 """`streamgauge explain`."""
 
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
 from streamgauge.errors import UsageError
 
+if TYPE_CHECKING:
+    from streamgauge.traceability import Traced
+
 __all__ = ["command"]
+
+_SHOWN = 3
+"""How many statements of each document are shown of those that a check judges."""
+
+_WIDTH = 100
 
 
 @click.command("explain")
 @click.argument("id_", metavar="ID")
 def command(id_: str) -> None:
     """
-    Explain a check, a metric, an outcome or a rule of `lint`, with the sentence it comes from.
+    Explain a check, a fault, a metric, an outcome, a document or a rule of `lint`, with the sentence it comes from.
+
+    Of a check: what it judges of each document. Of a document: what nothing judges, and why.
 
     \b
     Examples:
       streamgauge explain sse.done
+      streamgauge explain seekr-chat
       streamgauge explain ttft
       streamgauge explain inconclusive
       streamgauge explain spec.nullable-in-31
     """
     from streamgauge.cli.list_ import KINDS
 
-    for kind in ("checks", "metrics", "outcomes", "profiles", "specs", "rules"):
+    for kind in ("checks", "faults", "metrics", "outcomes", "profiles", "specs", "rules"):
         for row in KINDS[kind]():
             if row["id"] == id_:
                 click.echo(f"{id_} ({kind.removesuffix('s')})")
                 for name, value in row.items():
                     if name != "id":
-                        click.echo(click.wrap_text(f"{name}: {value}", 100, "  ", "      "))
+                        _say(f"{name}: {value}")
+                for text, depth in _MORE.get(kind, _nothing)(id_):
+                    _say(text, depth)
                 return
     raise UsageError(
         f"nothing is called {id_}",
-        hint="`streamgauge list checks` (or metrics, outcomes, profiles, specs, rules) shows every id.",
+        hint="`streamgauge list checks` (or faults, metrics, outcomes, profiles, specs, rules) shows every id.",
     )
+
+
+def _say(text: str, depth: int = 1) -> None:
+    click.echo(click.wrap_text(text, _WIDTH, "  " * depth, "  " * (depth + 2)))
+
+
+def _nothing(id_: str) -> Iterator[tuple[str, int]]:
+    yield from ()
+
+
+def _of_check(check: str) -> Iterator[tuple[str, int]]:
+    """What a check judges of each document, in lines with their depth; the sentences first."""
+    for name, entries in _traced().items():
+        judged = [each for each in entries if check in each.checks]
+        if not judged:
+            continue
+        count = sum(len(each.statements) for each in judged)
+        yield f"{name}: judges {count} statement{'' if count == 1 else 's'}", 1
+        judged.sort(key=lambda each: each.statements[0].kind != "sentence")
+        for each in judged[:_SHOWN]:
+            yield _in_words(each), 2
+        if more := sum(len(each.statements) for each in judged[_SHOWN:]):
+            yield f"and {more} more", 2
+
+
+def _of_document(name: str) -> Iterator[tuple[str, int]]:
+    """How many statements a document makes, and each one that nothing judges, in lines with their depth."""
+    entries = _traced()[name]
+    counts = {kind: sum(len(each.statements) for each in entries if each.kind == kind) for kind in _TITLES}
+    yield f"statements: {sum(counts.values())}, of which {', '.join(f'{counts[k]} {_TITLES[k]}' for k in counts)}", 1
+    for kind in ("open", "unobservable"):
+        yield f"{_TITLES[kind]}:", 1
+        for each in entries:
+            if each.kind == kind:
+                yield _in_words(each, getattr(each, kind)), 2
+
+
+_TITLES = {
+    "checks": "judged by checks",
+    "open": "open (could be seen, and no check looks at it yet)",
+    "unobservable": "not observable (no black box can see whether it holds)",
+}
+
+_MORE = {"checks": _of_check, "specs": _of_document}
+
+
+def _in_words(entry: "Traced", reason: str = "") -> str:
+    line = entry.line()
+    quoted = f'"{line["sentence"]}"' if "sentence" in line else ""
+    said = quoted or line.get("text") or f"{line['statements']} statements"
+    return f"{said}{f': {reason}' if reason else ''} ({line['at']})"
+
+
+@functools.cache
+def _traced() -> "dict[str, tuple[Traced, ...]]":
+    """The entries of each bundled document, by the name of its operation."""
+    from streamgauge.catalog import DOCUMENTS
+    from streamgauge.contract.contract import load_contracts
+    from streamgauge.traceability import trace
+
+    return {
+        operation.name: trace(operation)
+        for contract in load_contracts(list(DOCUMENTS))
+        for operation in contract.operations
+    }
