@@ -86,7 +86,7 @@ def ended(case: Case) -> bool:
 def object_answer(case: Case) -> bool:
     """A whole answer that is a JSON object and no error report."""
     body = case.exchange.json.value
-    return whole(case) and isinstance(body, dict) and body.get("error") is None
+    return whole(case) and isinstance(body, dict) and body.get("error") is None and body.get("object") != "error"
 
 
 def valid_request(case: Case) -> bool:
@@ -118,14 +118,14 @@ def unknown_model(case: Case) -> bool:
 
 
 def lacks_key(case: Case) -> bool:
-    """A request to a target that has a key, sent without it or with a made-up one."""
-    return case.exchange.request.credential in (Credential.NONE, Credential.WRONG)
+    """A request to a target that has a key, sent without it or with another one."""
+    return case.exchange.request.credential.keyless
 
 
 def sends_key(case: Case) -> bool:
     """A request signed as the target wants it; of one whose key is unknown, that it was not turned away tells it."""
     unknown = case.exchange.request.credential is Credential.UNKNOWN
-    return not lacks_key(case) and not (unknown and case.exchange.status in (401, 403))
+    return case.exchange.request.credential.usual and not (unknown and case.exchange.status in (401, 403))
 
 
 def key_refused(case: Case) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,15 +12,13 @@ from streamgauge.contract.contract import Contract, Operation
 from streamgauge.errors import ConfigError
 from streamgauge.proxy import Proxy
 from streamgauge.redaction import MINIMUM_SECRET_LENGTH, Redactor, is_secret_name
+from streamgauge.signing import Signature, altered, sign
 from streamgauge.wire.exchange import Credential
 
 __all__ = ["Target", "join_url", "merged_headers"]
 
 _SENDABLE = re.compile(r"[!-~]+")
 """What a URL is made of; anything else has to be percent-encoded first."""
-
-WRONG_KEY = "streamgauge-wrong-key-0000"
-"""What is sent as the made-up key."""
 
 
 @dataclass(frozen=True)
@@ -85,28 +83,57 @@ class Target:
 
     @property
     def redactor(self) -> Redactor:
-        """Hides the key, the values of the user's own secret headers, without their scheme too, and the proxy's password."""
+        """
+        Hides the key, what is sent as nearly the key, the user's own secret headers, and the proxy's password.
+
+        Of headers the whole value and what stands behind its scheme.
+        """
         sent = merged_headers(self.contract.profile.headers, self.headers)
         secrets = [value for name, value in sent.items() if self.is_secret_header(name)]
         further = [value.rpartition(" ")[2] for value in secrets] + (self.proxy.secrets if self.proxy else [])
         bare = [value for value in further if len(value) >= MINIMUM_SECRET_LENGTH]
-        return Redactor([*([self.key] if self.key else []), *secrets, *bare])
+        keys = [self.key, altered(self.key)] if self.key else []
+        return Redactor([*keys, *secrets, *bare])
 
     def is_secret_header(self, name: str) -> bool:
         """Whether a header of this name carries a credential: by where its value came from, or by its name."""
         return name in self.secret_headers or is_secret_name(name)
 
-    def request_headers(self, credential: Credential) -> dict[str, str]:
-        """The header fields of a JSON request, signed as `credential` says."""
+    def signed(
+        self, url: str, credential: Credential, changes: Iterable[tuple[str, str | None]] = ()
+    ) -> tuple[str, list[tuple[str, str]]]:
+        """
+        URL and header fields of a JSON request, signed as `credential` says.
+
+        Args:
+            url: without the key.
+            credential: the form of the key.
+            changes: what stands in place of the fields of these names; None leaves one out.
+
+        Returns:
+            The URL, with the key where its form is a query, and the fields in their order; a name may come twice.
+        """
         profile = self.contract.profile
         usual = {
             "content-type": "application/json",
             "accept-encoding": "identity",
             "user-agent": f"streamgauge/{streamgauge.__version__}",
         }
-        key = {Credential.VALID: self.key, Credential.WRONG: WRONG_KEY}.get(credential)
-        signed = {} if key is None else {profile.auth.header: profile.auth.value(key)}
-        return merged_headers(usual, profile.headers, self.headers, signed)
+        signature = sign(credential, profile.auth, self.key) if self.key else Signature()
+        # Where the key belongs, nothing else is sent: a request without it is one.
+        place = (profile.auth.header,) if self.key else ()
+        given = merged_headers(usual, profile.headers, self.headers)
+        fields = [*_without((*place, *(name for name, _ in signature.headers)), given.items()), *signature.headers]
+        replaced = {name.lower(): value for name, value in changes}
+        fields = [
+            *_without(replaced, fields),
+            *((name, value) for name, value in replaced.items() if value is not None),
+        ]
+        return (f"{url}{'&' if '?' in url else '?'}{signature.query}" if signature.query else url), fields
+
+    def request_headers(self, credential: Credential) -> dict[str, str]:
+        """The header fields of :meth:`signed` by name: for forms of the key that repeat none."""
+        return dict(self.signed("", credential)[1])
 
     @property
     def credential(self) -> Credential:
@@ -161,6 +188,12 @@ def _show_certificate(context: ssl.SSLContext, certificate: str, key: str | None
             where=f"{certificate} and {key}" if key else certificate,
             hint="A PEM file holds the certificate, and its key unless --client-key names another file.",
         ) from None
+
+
+def _without(names: Iterable[str], fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The fields that have other names."""
+    left_out = {name.lower() for name in names}
+    return [(name, value) for name, value in fields if name.lower() not in left_out]
 
 
 def merged_headers(*layers: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ _KEY_HEADER = "api-key"
 
 def require_key(contract: Contract, operation: Operation, headers: Iterable[tuple[str, str]], key: str) -> None:
     """
-    Accept the key in the profile's form, or alone in a header that the document lists for it (`x-api-key`).
+    Accept the key in the profile's form, once, or alone in a header that the document lists for it (`x-api-key`).
 
     Where neither profile nor document demands a key, nobody looks at it.
 
@@ -36,11 +36,14 @@ def require_key(contract: Contract, operation: Operation, headers: Iterable[tupl
         for parameter in operation.definition.get("parameters", [])
         if parameter["in"] == "header" and parameter["name"].lower().endswith(_KEY_HEADER)
     }
-    for name, value in headers:
-        if name == auth.header.lower() and _equal(_credential(auth, value), key):
-            return
-        if name in bare and _equal(value.strip(), key):
-            return
+    fields = list(headers)
+    own = [value for name, value in fields if name == auth.header.lower()]
+    listed = [value for name, value in fields if name in bare]
+    # Two fields may contradict each other, and a proxy may have read the other one (RFC 9110, section 5.3).
+    if len(own) < 2 and any(
+        _equal(given, key) for given in [*(_credential(auth, value) for value in own), *map(str.strip, listed)]
+    ):
+        return
     raise Refusal(Kind.AUTHENTICATION, "Missing or invalid API key.")
 
 

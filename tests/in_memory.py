@@ -7,10 +7,11 @@ from streamgauge.conformance.plan import Planned
 from streamgauge.reference.messages import End, Reply, Request
 from streamgauge.reference.responder import Responder
 from streamgauge.target import Target
-from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
+from streamgauge.wire.exchange import Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read, decode_response
 from streamgauge.wire.recorder import Limits
 
+_BASE = "http://127.0.0.1"
 _ENDINGS = {End.CLOSE: Ending.CLOSED, End.RESET: Ending.RESET, End.HANG: Ending.TIMEOUT_IDLE}
 
 
@@ -30,9 +31,9 @@ def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
     """One probe's exchange."""
     probe, target = item.probe, item.target
     credential = target.credential if probe.credential is None else probe.credential
-    path = responder.paths[item.operation.name][0]
-    headers = _headers(target, credential, probe.headers)
-    reply = responder.reply(Request(probe.method, path, headers, probe.content))
+    url, fields = target.signed(f"{_BASE}{responder.paths[item.operation.name][0]}", credential, probe.headers)
+    headers = tuple((name.lower(), value) for name, value in fields)
+    reply = responder.reply(Request(probe.method, url.removeprefix(_BASE), headers, probe.content))
     wire, reads, ending = received(reply, probe.method)
     wire, redacted = target.redactor.wire(wire)
     return Exchange(
@@ -40,7 +41,9 @@ def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
         target=target.name,
         operation=item.operation.name,
         probe=probe.id,
-        request=SentRequest(probe.method, f"http://127.0.0.1{path}", (), probe.content, credential),
+        request=SentRequest(
+            probe.method, target.redactor.text(url), _blotted(target, headers), probe.content, credential
+        ),
         started=datetime.fromtimestamp(now, UTC).isoformat(),
         wire=wire,
         reads=reads,
@@ -49,12 +52,8 @@ def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
     )
 
 
-def _headers(
-    target: Target, credential: Credential, changes: tuple[tuple[str, str | None], ...]
-) -> tuple[tuple[str, str], ...]:
-    usual = {name.lower(): value for name, value in target.request_headers(credential).items()}
-    changed = usual | {name.lower(): value for name, value in changes}
-    return tuple((name, value) for name, value in changed.items() if value is not None)
+def _blotted(target: Target, headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, target.redactor.text(value)) for name, value in headers)
 
 
 def received(reply: Reply, method: str) -> tuple[bytes, tuple[Read, ...], Ending]:
@@ -74,5 +73,5 @@ def received(reply: Reply, method: str) -> tuple[bytes, tuple[Read, ...], Ending
 
 def same_where_equal(fresh: list[Exchange], known: list[Exchange]) -> list[Exchange]:
     """Each fresh exchange, or its known twin where nothing differs: that one has been decoded already."""
-    twins = {(twin.id, twin.probe, twin.wire, twin.ending): twin for twin in known}
-    return [twins.get((each.id, each.probe, each.wire, each.ending), each) for each in fresh]
+    twins = {(twin.id, twin.probe, twin.wire, twin.reads, twin.ending): twin for twin in known}
+    return [twins.get((each.id, each.probe, each.wire, each.reads, each.ending), each) for each in fresh]

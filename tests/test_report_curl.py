@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamgauge.contract.profile import Auth
+from streamgauge.redaction import Redactor
 from streamgauge.reports.curl import KEY_VARIABLE, LONGEST_BODY, curl_line
+from streamgauge.signing import altered, sign
 from streamgauge.wire.exchange import Credential, SentRequest
 
 KEY = "sk-not-a-real-key"
@@ -121,6 +124,30 @@ def test_key_comes_from_the_environment(auth: dict[str, str], name: str, sent: s
     assert "**" not in line
     assert f'"${KEY_VARIABLE}"' in line
     assert sent.encode() in headers_of(run(line)[0])
+
+
+@pytest.mark.parametrize("scheme", ["raw", "Bearer"])
+@pytest.mark.parametrize("credential", list(Credential))
+def test_each_form_of_the_key_is_repeated(credential: Credential, scheme: str) -> None:
+    """Whatever was tried out with the key is tried out again, the key from the environment."""
+    how = Auth("Authorization", scheme, required=True)
+    signature = sign(credential, how, KEY)
+    hide = Redactor([KEY, altered(KEY)]).text
+    url = f"http://127.0.0.1:9/v1{'?' * bool(signature.query)}{signature.query}"
+    fields = tuple((name.lower(), hide(value)) for name, value in signature.headers)
+
+    line = curl_line(
+        request(url=hide(url), headers=fields, credential=credential),
+        {"auth": {"header": how.header, "scheme": scheme}},
+    )
+
+    assert line is not None
+    assert not any(hidden in line for hidden in (KEY, altered(KEY), "**"))
+    words = run(line)[0]
+    assert words[-1] == url.encode()
+    expected = [f"{name}: {value}" if value else f"{name};" for name, value in signature.headers]
+    sent = [word for word in headers_of(words) if not word.endswith(b":")]
+    assert [word.lower() for word in sent] == [word.lower().encode() for word in expected]
 
 
 def test_wrong_key_is_sent_as_it_was() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.errors import ConfigError, StreamgaugeError
-from streamgauge.target import WRONG_KEY, Target, join_url, merged_headers
+from streamgauge.signing import WRONG_KEY
+from streamgauge.target import Target, join_url, merged_headers
 from streamgauge.wire.exchange import Credential
 
 KEY = "sk-5ecret-0123456789"

@@ -22,7 +22,8 @@ from scripted import CLOSE, HOLD, RESET, SEEN, Answer, Server, answer, dead_port
 import streamgauge
 from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.errors import ConfigError
-from streamgauge.target import WRONG_KEY, Target
+from streamgauge.signing import WRONG_KEY
+from streamgauge.target import Target
 from streamgauge.wire import tee
 from streamgauge.wire.exchange import Credential, Ending, Exchange
 from streamgauge.wire.recorder import Limits, Outgoing, Recorder

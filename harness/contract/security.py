@@ -5,7 +5,7 @@ from typing import Any
 from streamgauge.contract.operation import Operation
 from streamgauge.contract.profile import Auth
 
-__all__ = ["documented_auth", "security_of"]
+__all__ = ["documented_auth", "named_places", "security_of"]
 
 _BEARER = ("oauth2", "openIdConnect")
 
@@ -32,6 +32,18 @@ def documented_auth(operation: Operation) -> Auth | None:
         if found is not None:
             return Auth(*found, required={} not in given)
     return None
+
+
+def named_places(operation: Operation) -> frozenset[tuple[str, str]]:
+    """
+    Where a key may be by the document, as `(in, name in lower case)`: every place of an `apiKey` scheme and every parameter.
+
+    A scheme counts whether or not the operation demands it.
+    """
+    schemes = operation.document.root.child("components", "securitySchemes")
+    given = [schemes.child(name).mapping() for name in schemes.mapping()]
+    given += [each for each in operation.definition.get("parameters") or [] if isinstance(each, dict)]
+    return frozenset((str(each["in"]), str(each["name"]).lower()) for each in given if {"in", "name"} <= each.keys())
 
 
 def _form(scheme: dict[str, Any]) -> tuple[str, str] | None:

@@ -52,15 +52,64 @@ class Credential(enum.StrEnum):
     VALID = "valid"
     """As the profile says."""
 
-    NONE = "none"
-    WRONG = "wrong"
-    """A made-up key in the profile's form."""
-
     UNCONFIGURED = "unconfigured"
     """The target has no key, so none was sent."""
 
     UNKNOWN = "unknown"
     """Sent by somebody else, who did not note it."""
+
+    NONE = "none"
+    EMPTY = "empty"
+    """The profile's header field without a value."""
+
+    WRONG = "wrong"
+    """A made-up key in the profile's form."""
+
+    ALTERED = "altered"
+    """The right key but for its last character, in the profile's form."""
+
+    LONGER = "longer"
+    """The right key with one more character, in the profile's form."""
+
+    RAW = "raw"
+    """The right key alone in Authorization."""
+
+    BEARER = "bearer"
+    """The right key behind `Bearer` in Authorization."""
+
+    SCHEME_LOWER = "scheme-lower"
+    """The profile's form, but the word before the key in lower case."""
+
+    SCHEME_UPPER = "scheme-upper"
+    SPACED = "spaced"
+    """The profile's form, but more than one space before the key."""
+
+    X_API_KEY = "x-api-key"
+    API_KEY = "api-key"
+    XI_API_KEY = "xi-api-key"
+    """The right key alone, in a header field of this name."""
+
+    QUERY = "query"
+    """The right key in the URL, as `api_key`."""
+
+    TWO_HEADERS = "two-headers"
+    """The profile's header field twice, first with the right key, then with a made-up one."""
+
+    @property
+    def usual(self) -> bool:
+        """Whether nothing about the key was tried out."""
+        return self in (Credential.VALID, Credential.UNCONFIGURED, Credential.UNKNOWN)
+
+    @property
+    def keyless(self) -> bool:
+        """Whether the right key was left out, though the target has one."""
+        return self in (
+            Credential.NONE,
+            Credential.EMPTY,
+            Credential.WRONG,
+            Credential.ALTERED,
+            Credential.LONGER,
+        )
 
 
 class Evidence(enum.StrEnum):
@@ -131,7 +180,7 @@ class Chunk:
     @property
     def is_error(self) -> bool:
         """Whether the payload reports an error in the middle of the stream."""
-        return self.object.get("error") is not None
+        return self.object.get("error") is not None or self.object.get("object") == "error"
 
     @property
     def choices(self) -> list[dict[str, Any]]:

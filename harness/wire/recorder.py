@@ -190,12 +190,13 @@ class Recorder:
             await asyncio.sleep(wait)
 
     async def _exchange(self, outgoing: Outgoing) -> Exchange:
-        replaced = {name.lower(): value for name, value in outgoing.headers}
-        usual = self._target.request_headers(outgoing.credential)
-        given = {name: value for name, value in usual.items() if name.lower() not in replaced}
-        given |= {name: value for name, value in replaced.items() if value is not None}
-        headers = [(name.encode("ascii"), value.encode()) for name, value in given.items()]
-        request = self._client.build_request(outgoing.method, outgoing.url, headers=headers, content=outgoing.body)
+        url, fields = self._target.signed(outgoing.url, outgoing.credential, outgoing.headers)
+        headers = [(name.encode("ascii"), value.encode()) for name, value in fields]
+        # The key may stand in the signed URL, and httpx logs the URL that it is given: that one goes without.
+        target = {"target": httpx.URL(url).raw_path}
+        request = self._client.build_request(
+            outgoing.method, outgoing.url, headers=headers, content=outgoing.body, extensions=target
+        )
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         tap, ending, detail = await self._transfer(request)
         if ending in (Ending.CLOSED, Ending.RESET) and not tap.wire and not tap.fresh:
@@ -209,8 +210,8 @@ class Recorder:
             probe=outgoing.probe,
             request=SentRequest(
                 method=outgoing.method,
-                url=self._redactor.text(outgoing.url),
-                headers=tuple((name, self._redactor.text(value)) for name, value in request.headers.items()),
+                url=self._redactor.text(url),
+                headers=tuple((name, self._redactor.text(value)) for name, value in request.headers.multi_items()),
                 body=self._redactor.wire(outgoing.body)[0],
                 credential=outgoing.credential,
             ),

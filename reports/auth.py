@@ -1,0 +1,49 @@
+"""Which form of the key was let in, and which was not: the matrix of forms and operations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamgauge.bundle.reader import Bundle
+from streamgauge.signing import IN_WORDS
+from streamgauge.wire.exchange import Credential, Exchange
+
+__all__ = ["KeyForm", "key_forms"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyForm:
+    """
+    One form of the key.
+
+    Attributes:
+        form: in words.
+        cells: for each operation what it was answered, as `401 refused` or `200 let in`; empty where it was not sent.
+    """
+
+    form: str
+    cells: tuple[str, ...]
+
+
+def key_forms(bundle: Bundle, columns: Sequence[tuple[str, str]]) -> tuple[KeyForm, ...]:
+    """
+    The forms that were sent with a request that is JSON; none where only the usual form was.
+
+    Args:
+        bundle: the run.
+        columns: target and operation of each cell.
+    """
+    said: dict[tuple[Credential, tuple[str, str]], dict[str, None]] = {}
+    for exchange in bundle.exchanges.values():
+        form = exchange.request.credential
+        if not form.usual and exchange.status and exchange.request.is_json:
+            place = (form, (exchange.target, exchange.operation))
+            said.setdefault(place, {})[_told(exchange)] = None
+    sent = [form for form in Credential if any(form is each for each, _ in said)]
+    return tuple(
+        KeyForm(IN_WORDS[form], tuple(", ".join(said.get((form, column), ())) for column in columns)) for form in sent
+    )
+
+
+def _told(exchange: Exchange) -> str:
+    words = "let in" if exchange.status < 300 else "refused" if exchange.status in (401, 403) else ""
+    return f"{exchange.status} {words}".strip()
