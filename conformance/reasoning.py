@@ -1,15 +1,25 @@
 """Where an answer holds the model's reasoning."""
 
+import re
 from typing import Any
 
 from streamgauge.conformance.check import Case
 from streamgauge.contract.contract import CHAT, Contract, Operation
 from streamgauge.contract.profile import ANY
 
-__all__ = ["REASONING_FIELDS", "has_reasoning", "misnamed", "names_field"]
+__all__ = ["REASONING_FIELDS", "TAG", "has_reasoning", "misnamed", "names_field"]
 
 REASONING_FIELDS = ("reasoning", "reasoning_content")
 """The names that servers give to it."""
+
+TAG = re.compile(
+    r"</?(?:\w+:)?think(?:ing)?>"  # DeepSeek, Qwen and most others; <mm:think> of MiniMax, <seed:think> of Seed-OSS
+    r"|</?thought>|</?reasoning>"
+    r"|\[/?THINK\]"  # Mistral
+    r"|◁/?think▷"  # Kimi
+    r"|<\|channel\|>analysis"  # gpt-oss
+)
+"""What models write where their reasoning begins and ends; whoever takes the reasoning out takes this out."""
 
 
 def _names(part: Any) -> list[str]:

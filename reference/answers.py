@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.contract.profile import Dialect
+from streamgauge.reference.costs import metrics, usage
 from streamgauge.reference.model import Choice, Piece, generate
 from streamgauge.reference.parameters import Parameters
 from streamgauge.reference.settings import Settings
-from streamgauge.reference.shapes import FAMILIES, usage
+from streamgauge.reference.shapes import FAMILIES
 
 __all__ = ["Answer", "Payload", "to_json"]
 
@@ -53,7 +54,7 @@ class Answer:
         self.parameters = parameters
         self.choices: list[Choice] = generate(parameters)
         self._settings = settings
-        self._shape = FAMILIES[parameters.family](parameters, dialect)
+        self._shape = FAMILIES[parameters.family](parameters, dialect, parameters.request_id or unique)
         self._usage_apart = parameters.include_usage and dialect.usage_chunk != "last-choice"
         self._usage_beside = parameters.include_usage and dialect.usage_chunk == "last-choice"
         self._frame = {
@@ -73,7 +74,8 @@ class Answer:
             **self._frame,
             "object": self._shape.whole_object,
             "choices": [self._shape.whole(choice) for choice in self.choices],
-            "usage": usage(self.parameters.prompt_tokens, self.completion_tokens),
+            "usage": self._usage(self.completion_tokens),
+            **metrics(self._settings, self._steps, self.parameters.described),
         }
         return Payload(self._due(self._steps - 1), body, self.completion_tokens)
 
@@ -102,6 +104,8 @@ class Answer:
                     if step < len(choice.reasoning):
                         yield self._chunk(due, self._shape.thought(choice, piece), done, tokens=1)
                     else:
+                        if choice.call and step == len(choice.reasoning):
+                            yield self._chunk(due, self._shape.calling(choice, choice.call), done)
                         yield self._chunk(due, self._shape.token(choice, piece, offsets[index]), done, tokens=1)
                         offsets[index] += len(piece.text)
                     upcoming[index] = next(following[index], None)
@@ -112,6 +116,11 @@ class Answer:
         if self._usage_apart:
             yield self._chunk(self._due(self._steps - 1), None, done)
         yield Payload(self._due(self._steps - 1), None)
+
+    def _usage(self, done: int) -> dict[str, Any]:
+        """The cost when `done` tokens are generated; every choice thinks first."""
+        reasoning = min(done, sum(len(choice.reasoning) for choice in self.choices))
+        return usage(self.parameters.prompt_tokens, done, reasoning=reasoning, told=self.parameters.described)
 
     def _told(self, choice: Choice) -> tuple[Piece, ...]:
         """The reasoning, if it is to be shown."""
@@ -134,5 +143,7 @@ class Answer:
             "choices": [] if choice is None else [choice],
         }
         if choice is None or usage_too or self.parameters.continuous_usage:
-            body["usage"] = usage(self.parameters.prompt_tokens, done)
+            body["usage"] = self._usage(done)
+        if choice is None:
+            body |= metrics(self._settings, self._steps, self.parameters.described)
         return Payload(due, body, tokens)

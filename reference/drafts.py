@@ -34,6 +34,7 @@ class Draft:
         request: as it will be answered.
         contract, operation: whose path it is; None at other paths (models, health, metrics, nowhere).
         key: the right one.
+        models: names of those that exist.
         refusal: why the request is refused, where it is.
         answer: what the pseudo-model says, where it says something.
         status, headers: of the reply.
@@ -52,6 +53,7 @@ class Draft:
     contract: Contract | None
     operation: Operation | None
     key: str
+    models: tuple[str, ...] = ()
     refusal: Refusal | None = None
     answer: Answer | None = None
     status: int = 200

@@ -11,10 +11,6 @@ from streamgauge.reference.rules import Asked
 __all__ = ["UNSUPPORTED", "refuse_unsupported"]
 
 
-def _forces_a_tool(choice: Any) -> bool:
-    return choice not in ("none", "auto")
-
-
 def _is_not_text(wanted: dict[str, Any]) -> bool:
     # DeepInfra's document does not require `type`; without one it is text.
     return bool(wanted.get("type", "text") != "text")
@@ -36,7 +32,6 @@ def _is_given(value: Any) -> bool:
 
 UNSUPPORTED: dict[str, Callable[[Any], bool]] = {
     "messages": _has_media,
-    "tool_choice": _forces_a_tool,
     "response_format": _is_not_text,
     "structured_outputs": _is_given,
     "use_beam_search": _is_given,

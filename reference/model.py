@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from streamgauge.reference.parameters import Parameters
+from streamgauge.reference.tools import Call
 from streamgauge.reference.words import VOCABULARY, sequence_class, word
 
 __all__ = ["Choice", "Piece", "generate"]
@@ -36,9 +37,10 @@ class Choice:
         index: its position in the reply.
         prompt: index of the prompt that it continues.
         reasoning: what it thinks first; no stop string ends that.
-        pieces: the visible text.
+        pieces: the visible text, or the arguments of the call.
         generated: tokens generated, the reasoning and those that a stop string took away again included.
         stop_reason: the stop string that ended it, if one did.
+        call: the tool call that it makes in the place of text, if it makes one.
     """
 
     index: int
@@ -48,10 +50,11 @@ class Choice:
     generated: int
     finish_reason: str
     stop_reason: str | None
+    call: Call | None = None
 
     @property
     def text(self) -> str:
-        """The generated text, without what `echo` puts before it."""
+        """What is generated behind the reasoning, without what `echo` puts before it."""
         return "".join(piece.text for piece in self.pieces)
 
 
@@ -69,6 +72,8 @@ def _choice(parameters: Parameters, prompt: int, position: int) -> Choice:
     seed = (parameters.model, parameters.prompts[prompt].text, *parameters.sampling, str(position))
     tokens = _tokens(seed, parameters.lengths[prompt])
     thought = min(parameters.reasoning, len(tokens))
+    if parameters.call:
+        return _call(parameters, parameters.call, prompt, index, tokens[:thought])
     whole = tuple(Piece(step, token, word(token)) for step, token in enumerate(tokens))
     reasoning, pieces = whole[:thought], whole[thought:]
     found = _first_stop([piece.text for piece in pieces], parameters, thought)
@@ -76,6 +81,19 @@ def _choice(parameters: Parameters, prompt: int, position: int) -> Choice:
         return Choice(index, prompt, reasoning, pieces, len(tokens), parameters.finish_reason, None)
     generated, length, stop = found
     return Choice(index, prompt, reasoning, _cut(pieces, length), thought + generated, "stop", stop)
+
+
+def _call(parameters: Parameters, call: Call, prompt: int, index: int, thoughts: list[int]) -> Choice:
+    """A choice that calls a tool; stop strings are about text, and white space fills up a least number of tokens."""
+    missing = parameters.min_tokens - len(thoughts) - len(call.arguments)
+    told = (*call.arguments, *(" " for _ in range(missing)))
+    cut = told[: parameters.lengths[prompt] - len(thoughts)]
+    reasoning = tuple(Piece(step, token, word(token)) for step, token in enumerate(thoughts))
+    pieces = tuple(Piece(len(thoughts) + step, 0, text) for step, text in enumerate(cut))
+    finish_reason = call.finish_reason if cut == told else "length"
+    return Choice(
+        index, prompt, reasoning, pieces, len(thoughts) + len(pieces), finish_reason, None, call if pieces else None
+    )
 
 
 def _tokens(seed: tuple[str, ...], count: int) -> list[int]:

@@ -5,9 +5,11 @@ from typing import Any
 
 from streamgauge.contract.contract import CHAT, Operation
 from streamgauge.contract.profile import Dialect
+from streamgauge.reference.costs import described
 from streamgauge.reference.errors import Kind, Refusal
 from streamgauge.reference.prompts import Prompt, chat_prompt, completion_prompts
 from streamgauge.reference.rules import Asked
+from streamgauge.reference.tools import Call, forced_call
 
 __all__ = ["CONTEXT", "MAX_GENERATED", "NATURAL_LENGTH", "REASONING_TOKENS", "Parameters", "parameters_of"]
 
@@ -39,6 +41,8 @@ class Parameters:
         sampling: what else the generated text depends on.
         reasoning: tokens of reasoning before each choice's text; part of its length.
         shows_reasoning: whether they are told and not only counted.
+        described: what its document says of an answer's cost beside the counts; see `costs.described`.
+        call: the tool call that each choice makes in the place of text, where one is forced.
     """
 
     family: str
@@ -60,6 +64,8 @@ class Parameters:
     sampling: tuple[str, ...]
     reasoning: int
     shows_reasoning: bool
+    described: frozenset[str]
+    call: Call | None
 
     @property
     def prompt_tokens(self) -> int:
@@ -109,6 +115,8 @@ def parameters_of(operation: Operation, dialect: Dialect, asked: Asked) -> Param
         sampling=(str(asked.get("seed", "")), asked.get("suffix", "")),
         reasoning=_reasoning(asked) if chat else 0,
         shows_reasoning=asked.get("include_reasoning", True),
+        described=described(operation),
+        call=forced_call(asked, f"{asked['model']} {prompts[0].text}") if chat else None,
     )
 
 

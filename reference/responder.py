@@ -79,7 +79,8 @@ class Responder:
         """The reply to a request; whatever it is, the status is below 500 unless a fault is switched on."""
         route = self._routes.get(request.path)
         operation = route.operation if route and route.fill == self._answer else None
-        draft = Draft(request, route.contract if operation and route else None, operation, self._settings.key)
+        contract = route.contract if operation and route else None
+        draft = Draft(request, contract, operation, self._settings.key, self._settings.models)
         self._faults.bend(Stage.REQUEST, draft)
         dialect = (route.contract if route else self.contracts[0]).profile.dialect
         try:

@@ -79,6 +79,14 @@ def _constraints_are_not_one(asked: Asked) -> bool:
     return sum(given.get(name) is not None for name in _CONSTRAINTS) != 1
 
 
+def _forced_tool_is_missing(asked: Asked) -> bool:
+    choice = asked["tool_choice"]
+    names = [tool["function"]["name"] for tool in asked.get("tools", [])]
+    if isinstance(choice, dict):
+        return choice["function"]["name"] not in names
+    return choice == "required" and not names
+
+
 def _schema_is_missing(asked: Asked) -> bool:
     wanted = asked["response_format"]
     if wanted.get("type") != "json_schema":
@@ -125,6 +133,7 @@ RULES: tuple[Rule, ...] = (
         "`structured_outputs` must set exactly one constraint.",
         _constraints_are_not_one,
     ),
+    Rule("tool_choice", "`tool_choice` wants a call of what is not among the `tools`.", _forced_tool_is_missing),
     Rule(
         "response_format",
         "`response_format` of type json_schema must hold `json_schema` with a `schema`.",

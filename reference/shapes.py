@@ -9,17 +9,9 @@ from streamgauge.contract.profile import ANY, Dialect
 from streamgauge.reference.logprobs import chat_logprobs, completion_logprobs, prompt_logprobs
 from streamgauge.reference.model import Choice, Piece
 from streamgauge.reference.parameters import Parameters
+from streamgauge.reference.tools import Call
 
-__all__ = ["FAMILIES", "ChatShape", "CompletionShape", "usage"]
-
-
-def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:
-    """The usage object."""
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-    }
+__all__ = ["FAMILIES", "ChatShape", "CompletionShape"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +20,41 @@ class ChatShape:
 
     parameters: Parameters
     dialect: Dialect
+    unique: str
     id_prefix = "chatcmpl-"
     whole_object = "chat.completion"
     chunk_object = "chat.completion.chunk"
 
     def whole(self, choice: Choice) -> dict[str, Any]:
         """A choice of a whole answer."""
-        text = self.parameters.prefixes[choice.prompt] + choice.text
-        message = {"role": "assistant", "content": text}
+        prefix = self.parameters.prefixes[choice.prompt]
+        message: dict[str, Any] = {"role": "assistant", "content": prefix + choice.text}
+        if choice.call:
+            call = {**self._called(choice), "function": _function(choice.call.name, choice.text)}
+            message |= {"content": prefix or None, "tool_calls": [call]}
         if choice.reasoning and self.parameters.shows_reasoning:
             message[self._reasoning_field] = "".join(piece.text for piece in choice.reasoning)
         return {
             "index": choice.index,
             "message": message,
-            "logprobs": self._logprobs(choice.pieces),
+            "logprobs": None if choice.call else self._logprobs(choice.pieces),
             "finish_reason": choice.finish_reason,
             "stop_reason": choice.stop_reason,
         }
 
     def opening(self, choice: Choice) -> list[dict[str, Any]]:
         """What a choice's stream begins with before any token: the role."""
-        return [_delta(choice, {"role": "assistant", "content": ""})]
+        return [_delta(choice, {"role": "assistant", "content": None if choice.call else ""})]
 
     def prefix(self, choice: Choice) -> list[dict[str, Any]]:
         """The message that `echo` prepends, if any."""
         text = self.parameters.prefixes[choice.prompt]
         return [_delta(choice, {"content": text})] if text else []
+
+    def calling(self, choice: Choice, call: Call) -> dict[str, Any]:
+        """The beginning of a call: all but the arguments."""
+        called = {"index": 0, **self._called(choice), "function": _function(call.name, "")}
+        return _delta(choice, {"tool_calls": [called]})
 
     def thought(self, choice: Choice, piece: Piece) -> dict[str, Any]:
         """One token of reasoning."""
@@ -62,6 +63,8 @@ class ChatShape:
     def token(self, choice: Choice, piece: Piece, offset: int) -> dict[str, Any]:
         """One token's part of a stream; chat counts no offsets."""
         del offset
+        if choice.call:
+            return _delta(choice, {"tool_calls": [{"index": 0, "function": {"arguments": piece.text}}]})
         return {**_delta(choice, {"content": piece.text}), "logprobs": self._logprobs([piece])}
 
     def finish(self, choice: Choice) -> dict[str, Any]:
@@ -71,6 +74,9 @@ class ChatShape:
             "finish_reason": choice.finish_reason,
             "stop_reason": choice.stop_reason,
         }
+
+    def _called(self, choice: Choice) -> dict[str, Any]:
+        return {"id": f"call_{self.unique}-{choice.index}", "type": "function"}
 
     @property
     def _reasoning_field(self) -> str:
@@ -84,10 +90,11 @@ class ChatShape:
 
 @dataclass(frozen=True, slots=True)
 class CompletionShape:
-    """The choices of `text_completion` objects, which have no reasoning."""
+    """The choices of `text_completion` objects, which have neither reasoning nor calls."""
 
     parameters: Parameters
     dialect: Dialect
+    unique: str
     id_prefix = "cmpl-"
     whole_object = "text_completion"
     chunk_object = "text_completion"
@@ -116,6 +123,10 @@ class CompletionShape:
         return [{**_text(choice, text), "logprobs": self._prompt_logprobs(choice)}]
 
     def thought(self, choice: Choice, piece: Piece) -> dict[str, Any]:
+        """Never asked for: see :class:`Parameters`."""
+        raise NotImplementedError
+
+    def calling(self, choice: Choice, call: Call) -> dict[str, Any]:
         """Never asked for: see :class:`Parameters`."""
         raise NotImplementedError
 
@@ -150,6 +161,10 @@ FAMILIES: dict[str, type[ChatShape] | type[CompletionShape]] = {CHAT: ChatShape,
 
 def _delta(choice: Choice, delta: dict[str, Any]) -> dict[str, Any]:
     return {"index": choice.index, "delta": delta, "logprobs": None, "finish_reason": None}
+
+
+def _function(name: str, arguments: str) -> dict[str, str]:
+    return {"name": name, "arguments": arguments}
 
 
 def _text(choice: Choice, text: str) -> dict[str, Any]:

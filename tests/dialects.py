@@ -11,7 +11,7 @@ from streamgauge.conformance.check import CHECKS
 from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.conformance.plan import Planned, plan
 from streamgauge.contract.contract import CHAT, JSON, Contract, Operation, load_contracts
-from streamgauge.contract.profile import ANY, Profile, load_profile
+from streamgauge.contract.profile import ANY, Auth, Profile, load_profile
 from streamgauge.contract.widening import key_needed
 from streamgauge.outcomes import Outcome
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
@@ -25,7 +25,7 @@ NOW = 1_800_000_000.0
 JUDGED_BY: dict[str, tuple[str, ...]] = {
     "auth.header": ("auth.accepted",),
     "auth.scheme": ("auth.accepted",),
-    "auth.required": ("auth.missing", "auth.wrong", "auth.before-body"),
+    "auth.required": ("auth.missing", "auth.wrong"),
     "dialect.malformed_status": ("request.malformed-status",),
     "dialect.unknown_model_status": ("request.model-unknown-status",),
     "dialect.error_envelope": ("error.envelope-undocumented",),
@@ -67,8 +67,10 @@ def operations_of(name: str) -> tuple[Operation, ...]:
 
 
 @functools.cache
-def _planned(operation: Operation, profile_name: str, features: tuple[tuple[str, str], ...]) -> list[Planned]:
-    profile = dataclasses.replace(load_profile(profile_name), features=dict(features))
+def _planned(
+    operation: Operation, profile_name: str, auth: Auth, features: tuple[tuple[str, str], ...]
+) -> list[Planned]:
+    profile = dataclasses.replace(load_profile(profile_name), auth=auth, features=dict(features))
     target = Target("t", "http://127.0.0.1", Contract(profile, (operation,)), model=DEFAULT_MODEL, key=DEFAULT_KEY)
     return plan([target], select=("form", "refusal", "auth")).planned
 
@@ -80,7 +82,7 @@ def exchanges_of(spoken: Contract, judged: Profile) -> list[Exchange]:
     for operation in spoken.operations:
         contract = Contract(judged, (operation,))
         target = Target("t", "http://127.0.0.1", contract, model=DEFAULT_MODEL, key=DEFAULT_KEY)
-        planned = _planned(operation, judged.name, tuple(judged.features.items()))
+        planned = _planned(operation, judged.name, judged.auth, tuple(judged.features.items()))
         found += send_all(responder, [dataclasses.replace(item, target=target) for item in planned], NOW)
     return found
 
@@ -117,7 +119,7 @@ def _not_taken(spoken: Profile, judged: Profile, operation: Operation) -> set[st
         found.add("dialect.error_envelope")
     if heard.error_code != ANY and _spoken(said, "error_code") != heard.error_code and _shows_code(said, operation):
         found.add("dialect.error_code")
-    statuses = {405, 401} if asks_key else {405}
+    statuses = {401} if asks_key else set()
     if not locked_out:
         unable = 422 if 422 in operation.statuses else said.malformed_status[0]
         statuses |= {said.malformed_status[0], said.unknown_model_status[0], unable}

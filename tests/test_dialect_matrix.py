@@ -118,7 +118,7 @@ def test_every_value_spoken_and_judged(switch: str, name: str) -> None:
         ("dialect.reasoning_field", "openai", "reasoning", "reasoning_content"),
         ("dialect.usage_chunk", "seekr", "last-choice", "own-chunk"),
         ("dialect.usage_chunk", "openai", "own-chunk", "last-choice"),
-        ("allowed_statuses", "seekr", (405,), ()),
+        ("allowed_statuses", "deepinfra", (404,), ()),
         ("features", "seekr", {"n": "unsupported"}, {"n": "supported"}),
     ],
 )

@@ -218,7 +218,31 @@ def test_batch_of_prompts():
     assert [choice["index"] for choice in body["choices"]] == [0, 1, 2, 3]
     prefixes = [choice["text"].rsplit(" ", 3)[0] for choice in body["choices"]]
     assert prefixes == ["one", "one", "two words", "two words"]
-    assert body["usage"] == {"prompt_tokens": 3, "completion_tokens": 12, "total_tokens": 15}
+    counts = {name: count for name, count in body["usage"].items() if type(count) is int}
+    assert counts == {"prompt_tokens": 3, "completion_tokens": 12, "total_tokens": 15}
+
+
+def test_the_details_of_the_usage_are_those_of_the_document():
+    """Seekr's UsageInfo has details of the prompt, OpenAI's Usage of both, DeepInfra's page says nothing of either."""
+    counts = {"prompt_tokens", "completion_tokens", "total_tokens"}
+    told = {name: answer(name)["usage"].keys() - counts for name in (CHAT, OPEN_CHAT, DEEP)}
+
+    assert told[CHAT] == {"prompt_tokens_details"}
+    assert told[OPEN_CHAT] == {"prompt_tokens_details", "completion_tokens_details"}
+    assert told[DEEP] == set()
+
+
+def test_reasoning_is_counted_in_the_details():
+    """Reasoning tokens are a part of the completion's."""
+    usage = answer(OPEN_CHAT, reasoning_effort="low", max_tokens=8)["usage"]
+
+    assert (usage["completion_tokens"], usage["completion_tokens_details"]) == (8, {"reasoning_tokens": REASONING_TOKENS})
+
+
+def test_times_are_told_where_the_document_has_a_place_for_them():
+    """Seekr's PerRequestTimingMetrics, in milliseconds: the pace that the endpoint was set to."""
+    assert answer(CHAT, max_tokens=3)["metrics"]["queue_time_ms"] == 0
+    assert "metrics" not in answer(OPEN_CHAT)
 
 
 def test_logprobs_cover_the_text():

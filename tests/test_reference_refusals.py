@@ -110,7 +110,8 @@ REFUSED = [
     (DEEP, {"response_format": {"type": "regex", "regex": "a"}}, 422, "response_format"),
     (CHAT, {"repetition_detection": {"max_pattern_size": 3}}, 422, "repetition_detection"),
     (CHAT, {"repetition_detection": {"min_pattern_size": 3, "min_count": 2}}, 422, "repetition_detection"),
-    (CHAT, {"tools": [{"function": {"name": "f"}}], "tool_choice": "required"}, 422, "tool_choice"),
+    (CHAT, {"tools": [], "tool_choice": "required"}, 422, "tool_choice"),
+    (CHAT, {"tools": [{"function": {"name": "g"}}], "tool_choice": {"function": {"name": "f"}}}, 422, "tool_choice"),
     (CHAT, {"tool_choice": {"function": {"name": "f"}}}, 422, "tool_choice"),
     *[
         (CHAT, {param: value}, 422, param)

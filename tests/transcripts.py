@@ -59,8 +59,9 @@ def http(
     extra: str = "",
     reason: str = "X",
 ) -> bytes:
-    """A response with Content-Length."""
+    """A response with Content-Length; a 401 has its challenge."""
     content_type = f"Content-Type: {media_type}\r\n" if media_type else ""
+    extra += "WWW-Authenticate: Bearer\r\n" if status == 401 else ""
     return f"HTTP/1.1 {status} {reason}\r\n{content_type}{extra}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

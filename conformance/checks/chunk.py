@@ -1,9 +1,12 @@
 """`chunk.*`: the payloads of a stream, each by itself and as a sequence."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.choices import Piece, told
+from streamgauge.conformance.frame import far_from, is_moment, names_model, not_an_integer
 from streamgauge.conformance.limits import misshapen
 from streamgauge.conformance.predicates import (
     chunked,
@@ -13,9 +16,11 @@ from streamgauge.conformance.predicates import (
     index_of,
     payloads,
     undocumented,
+    valid_request,
 )
 from streamgauge.conformance.reasoning import has_reasoning, misnamed, names_field
 from streamgauge.conformance.shapes import OBJECT_OF_CHUNK, reference_problems
+from streamgauge.conformance.unsaid import NOTHING_SAID, unsaid
 from streamgauge.contract.contract import CHAT, SSE
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk, Evidence
@@ -109,6 +114,74 @@ for _name, _why in (
 
 
 @check(
+    "chunk.created-integer",
+    Level.SHOULD,
+    "`created` of a chunk is written as an integer",
+    requirement="created: type: integer",
+    source=f"{_SCHEMA}/properties/created",
+    applies=chunked,
+)
+def created_integer(case: Case) -> Iterator[Departure]:
+    """`1.0` is an integer to JSON Schema and a float to typed clients."""
+    for chunk in payloads(case):
+        if lexeme := not_an_integer(chunk.json):
+            yield Departure("digits alone", lexeme, event=chunk.event)
+            return
+
+
+@check(
+    "chunk.created-seconds",
+    Level.SHOULD,
+    "`created` of a chunk is the moment of the answer in seconds since 1970",
+    requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
+    source=CLIENTS,
+    applies=lambda case: chunked(case) and any(is_moment(chunk.object.get("created")) for chunk in payloads(case)),
+    needs=(Evidence.CLOCK,),
+)
+def created_seconds(case: Case) -> Iterator[Departure]:
+    """Milliseconds overflow 32-bit clients; zero or a start-up time misleads logs."""
+    for chunk in payloads(case):
+        created = chunk.object.get("created")
+        if is_moment(created) and (found := far_from(case.exchange.started, created)):
+            yield Departure(*found, event=chunk.event)
+            return
+
+
+@check(
+    "chunk.model",
+    Level.SHOULD,
+    "A stream names the model that was asked for",
+    requirement="required: model",
+    source=f"{_SCHEMA}/properties/model; {CLIENTS}",
+    applies=lambda case: chunked(case) and valid_request(case),
+    needs=(Evidence.REQUEST,),
+)
+def model(case: Case) -> Iterator[Departure]:
+    """Another name may mean another model; that it is there and stays the same is `chunk.model-stable`."""
+    for chunk in payloads(case):
+        if name := chunk.object.get("model"):
+            if not names_model(name, case.model):
+                yield Departure(repr(case.model), repr(name), event=chunk.event)
+            return
+
+
+@check(
+    "chunk.choices-present",
+    Level.SHOULD,
+    "Only the chunk that brings the usage has no choice",
+    requirement="An additional chunk is streamed before [DONE]; its choices are an empty array.",
+    source=CLIENTS,
+    applies=chunked,
+)
+def choices_present(case: Case) -> Iterator[Departure]:
+    """Clients take the first choice of every chunk that holds no usage without looking."""
+    for chunk in payloads(case):
+        if chunk.object.get("choices") == [] and not isinstance(chunk.object.get("usage"), dict):
+            yield Departure("a choice, or usage", "an empty `choices` without usage", event=chunk.event)
+            return
+
+
+@check(
     "chunk.choice-indexes",
     Level.MUST,
     "Each choice that was asked for is streamed under its own index",
@@ -190,6 +263,27 @@ def role_once(case: Case) -> Iterator[Departure]:
 
 
 @check(
+    "chunk.role-null",
+    Level.MAY,
+    "Later deltas leave the role out and do not set it to null",
+    requirement="Chunks are deltas: what is not new is not there.",
+    source=CLIENTS,
+    applies=chat_chunked,
+    concerns=_is_chat,
+)
+def role_null(case: Case) -> Iterator[Departure]:
+    """Clients with a strict schema (the Vercel AI SDK up to 3.3) take no null; the first delta is `chunk.role-first`'s."""
+    seen: set[Any] = set()
+    for chunk in payloads(case):
+        for choice in chunk.choices:
+            delta = choice.get("delta")
+            if index_of(choice) in seen and isinstance(delta, dict) and delta.get("role", "") is None:
+                yield Departure("no role", "null", event=chunk.event)
+                return
+            seen.add(index_of(choice))
+
+
+@check(
     "chunk.no-message",
     Level.SHOULD,
     "A chunk carries a delta, not the whole message",
@@ -203,6 +297,70 @@ def no_message(case: Case) -> Iterator[Departure]:
     for chunk in payloads(case):
         if any(choice.get("message") is not None for choice in chunk.choices):
             yield Departure("delta only", "a message", event=chunk.event)
+            return
+
+
+_FEWEST_GROWING = 3
+
+
+def _grow(pieces: list[Piece]) -> bool:
+    """
+    Whether each piece says again what the one before it said, and more.
+
+    Strict, since a model may repeat itself: of several tokens in one piece, each twice as long, or of tokens such as
+    `-`, `--`, `---`. What is the first piece over and over again is such a repetition.
+    """
+    texts = [piece.text for piece in pieces]
+    if len(texts) < _FEWEST_GROWING or (texts[0] * len(texts[-1])).startswith(texts[-1]):
+        return False
+    return all(len(after) > len(before) and after.startswith(before) for before, after in itertools.pairwise(texts))
+
+
+@check(
+    "chunk.delta-cumulative",
+    Level.MUST,
+    "A chunk carries what is new, not all that was said so far",
+    requirement="required: index, delta (chat), text (completions)",
+    source=f"{_SCHEMA} (a choice)",
+    applies=lambda case: (
+        chunked(case) and any(len(each.pieces) >= _FEWEST_GROWING for each in told(case.exchange).values())
+    ),
+    absent=f"no stream with {_FEWEST_GROWING} pieces of text",
+)
+def delta_cumulative(case: Case) -> Iterator[Departure]:
+    """Clients put the pieces one behind the other."""
+    for each in told(case.exchange).values():
+        if _grow(each.pieces) and (second := each.pieces[1].chunk):
+            yield Departure("the next piece of the text", "all of the text so far", event=second.event)
+            return
+
+
+@check(
+    "chunk.text",
+    Level.SHOULD,
+    "A stream says something for the tokens that it counts",
+    **NOTHING_SAID,
+    applies=lambda case: ended(case) and unsaid(case) is not None,
+)
+def text(case: Case) -> Iterator[Departure]:
+    """Tokens that nobody sees are paid all the same."""
+    yield from unsaid(case) or ()
+
+
+@check(
+    "chunk.no-empty-calls",
+    Level.SHOULD,
+    "A delta has `tool_calls` only where a tool is called",
+    requirement="delta.tool_calls: the next pieces of tool calls",
+    source=CLIENTS,
+    applies=chat_chunked,
+    concerns=_is_chat,
+)
+def no_empty_calls(case: Case) -> Iterator[Departure]:
+    """To some clients (Spring AI) an empty array is the beginning of a call: they lose the text that follows."""
+    for chunk, delta in _deltas(case):
+        if isinstance(delta, dict) and delta.get("tool_calls") == []:
+            yield Departure("no tool_calls", "an empty array", event=chunk.event)
             return
 
 

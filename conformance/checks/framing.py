@@ -2,24 +2,33 @@
 
 from collections.abc import Iterator
 
-from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
 from streamgauge.conformance.limits import judged_whole
-from streamgauge.conformance.predicates import complete, documented_stream, outgrown, streamed
-from streamgauge.outcomes import Level, Outcome
+from streamgauge.conformance.predicates import complete, streamed
+from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence
 from streamgauge.wire.json import read_json
-from streamgauge.wire.sse import DONE
+from streamgauge.wire.sse import DONE, Event
 
-_SEQUENCE = (
+__all__ = ["SEQUENCE", "SEQUENCE_SOURCE", "shown"]
+
+SEQUENCE = (
     "The body is a sequence of `data: ` lines separated by blank lines and terminated by `data: [DONE]`, where each is an "
     "object of the shape below."
 )
-_SEQUENCE_SOURCE = "/responses/200/content/text~1event-stream/schema/description"
+SEQUENCE_SOURCE = "/responses/200/content/text~1event-stream/schema/description"
 
 
-def _shown(text: str, limit: int = 80) -> str:
+def shown(text: str, limit: int = 80) -> str:
+    """The beginning of a text of the server, quoted."""
     return repr(text if len(text) <= limit else text[:limit] + "…")
+
+
+def _merged(event: Event) -> bool:
+    """Whether several payloads lack the blank line between them: each `data` line is a payload by itself."""
+    values = [value for name, value in event.fields if name == "data"]
+    return len(values) > 1 and all(value == DONE or isinstance(read_json(value).value, dict) for value in values)
 
 
 @check(
@@ -88,8 +97,8 @@ def line_ending(case: Case) -> Iterator[Departure]:
     "sse.blank-line",
     Level.MUST,
     "A blank line ends each event",
-    requirement=_SEQUENCE,
-    source=f"{_SEQUENCE_SOURCE}; WHATWG HTML, section 9.2.6",
+    requirement=SEQUENCE,
+    source=f"{SEQUENCE_SOURCE}; WHATWG HTML, section 9.2.6",
     applies=streamed,
     needs=(Evidence.ENDING,),
 )
@@ -98,16 +107,16 @@ def blank_line(case: Case) -> Iterator[Departure]:
     """Without it two payloads become one event, and the last event is never dispatched."""
     stream = case.exchange.stream
     for event in stream.events:
-        payloads = [value for name, value in event.fields if name == "data"]
-        if len(payloads) > 1 and all(value == DONE or isinstance(read_json(value).value, dict) for value in payloads):
-            yield Departure("a blank line after each payload", f"{len(payloads)} payloads in one event", event=event)
+        if _merged(event):
+            payloads = sum(name == "data" for name, _ in event.fields)
+            yield Departure("a blank line after each payload", f"{payloads} payloads in one event", event=event)
             return
     cut = [line for line in stream.reader.unfinished if line.field is not None]  # a comment belongs to no event
-    if cut and complete(case):
+    if cut and complete(case) and not stream.done:  # `sse.done-last` judges what stands behind [DONE]
         line = cut[0]
         yield Departure(
             "a blank line at the end of the stream",
-            f"the stream ends within an event: {_shown(line.content.decode('utf-8', 'replace'))}",
+            f"the stream ends within an event: {shown(line.content.decode('utf-8', 'replace'))}",
             span=(line.start, stream.reader.unfinished[-1].end),
         )
 
@@ -116,8 +125,8 @@ def blank_line(case: Case) -> Iterator[Departure]:
     "sse.data-space",
     Level.SHOULD,
     "A space follows `data:`",
-    requirement=_SEQUENCE,
-    source=_SEQUENCE_SOURCE,
+    requirement=SEQUENCE,
+    source=SEQUENCE_SOURCE,
     applies=streamed,
 )
 @judged_whole
@@ -128,7 +137,7 @@ def data_space(case: Case) -> Iterator[Departure]:
             if line.content.startswith(b"data:") and not line.content.startswith(b"data: "):
                 yield Departure(
                     "`data: `",
-                    _shown(line.content[:20].decode("utf-8", "replace")),
+                    shown(line.content[:20].decode("utf-8", "replace")),
                     span=(line.start, line.end),
                 )
                 return
@@ -138,8 +147,8 @@ def data_space(case: Case) -> Iterator[Departure]:
     "sse.one-data-line",
     Level.SHOULD,
     "Each event has one `data` line",
-    requirement=_SEQUENCE,
-    source=_SEQUENCE_SOURCE,
+    requirement=SEQUENCE,
+    source=SEQUENCE_SOURCE,
     applies=streamed,
 )
 @judged_whole
@@ -147,7 +156,7 @@ def one_data_line(case: Case) -> Iterator[Departure]:
     """Several lines are legal and joined by LF; clients that read line by line fail on them."""
     for event in case.exchange.stream.dispatched:
         lines = sum(name == "data" for name, _ in event.fields)
-        if lines > 1:
+        if lines > 1 and not _merged(event):
             yield Departure("one data line", f"{lines} data lines", event=event)
             return
 
@@ -168,7 +177,7 @@ def event_name(case: Case) -> Iterator[Departure]:
     """A named event never reaches `onmessage`."""
     for event in case.exchange.stream.dispatched:
         if event.type != "message":
-            yield Departure("no `event` field", f"event: {_shown(event.type)}", event=event)
+            yield Departure("no `event` field", f"event: {shown(event.type)}", event=event)
             return
 
 
@@ -189,8 +198,8 @@ def field_known(case: Case) -> Iterator[Departure]:
     for event in case.exchange.stream.events:
         for line in event.lines:
             if line.field is not None and line.field[0] not in _FIELDS:
-                shown = _shown(line.content.decode("utf-8", "replace"))
-                yield Departure(f"one of {', '.join(_FIELDS)}", shown, span=(line.start, line.end))
+                said = shown(line.content.decode("utf-8", "replace"))
+                yield Departure(f"one of {', '.join(_FIELDS)}", said, span=(line.start, line.end))
                 return
 
 
@@ -198,8 +207,8 @@ def field_known(case: Case) -> Iterator[Departure]:
     "sse.data-empty",
     Level.MUST,
     "No event has empty data",
-    requirement=_SEQUENCE,
-    source=_SEQUENCE_SOURCE,
+    requirement=SEQUENCE,
+    source=SEQUENCE_SOURCE,
     applies=streamed,
 )
 @judged_whole
@@ -215,16 +224,16 @@ def data_empty(case: Case) -> Iterator[Departure]:
     "sse.data-json",
     Level.MUST,
     "Each payload is a JSON object or [DONE]",
-    requirement=_SEQUENCE,
-    source=_SEQUENCE_SOURCE,
+    requirement=SEQUENCE,
+    source=SEQUENCE_SOURCE,
     applies=streamed,
 )
 @judged_whole
 def data_json(case: Case) -> Iterator[Departure]:
     """Every client parses every payload."""
     for chunk in case.exchange.stream.chunks:
-        if chunk.event.data and not isinstance(chunk.json.value, dict):
-            yield Departure("a JSON object or [DONE]", _shown(chunk.event.data), event=chunk.event)
+        if chunk.event.data and not isinstance(chunk.json.value, dict) and not _merged(chunk.event):
+            yield Departure("a JSON object or [DONE]", shown(chunk.event.data), event=chunk.event)
             return
 
 
@@ -263,61 +272,73 @@ def interoperable_json(case: Case) -> Iterator[Departure]:
     return _defects(case, INTEROPERABLE)
 
 
-@judged_whole
-def _done(case: Case) -> Iterator[Departure]:
-    stream = case.exchange.stream
-    if stream.error is not None:
-        return
-    if not stream.done:
-        size = len(case.exchange.response.body)
-        last = stream.events[-1] if stream.events else None
-        yield Departure(
-            "`data: [DONE]` at the end",
-            f"none ({case.exchange.ending}, {len(stream.dispatched)} events)",
-            event=last,
-            span=None if last else (max(size - 1, 0), size),
-            outcome=Outcome.INCONCLUSIVE if outgrown(case) else None,
-        )
-    elif len(stream.done) > 1:
-        yield Departure("one [DONE]", f"{len(stream.done)}", event=stream.done[1])
-
-
-check(
-    "sse.done",
-    Level.MUST,
-    "[DONE] ends the stream, once",
-    requirement=_SEQUENCE,
-    source=_SEQUENCE_SOURCE,
-    applies=streamed,
-    concerns=documented_stream,
-    needs=(Evidence.ENDING,),
-)(_done)
-
-check(
-    "sse.done-undocumented",
+@check(
+    "sse.heartbeat-safe",
     Level.SHOULD,
-    "[DONE] ends the stream, once, though the document does not say so",
-    requirement="Clients of the OpenAI API read until `data: [DONE]`.",
-    source=CLIENTS,
+    "No block without data looks like an event",
+    requirement=(
+        "If the data buffer is an empty string, set the data buffer and the event type buffer to the empty string and return."
+    ),
+    source="WHATWG HTML, section 9.2.6; openai-python dispatches such blocks (openai/openai-python#2722)",
     applies=streamed,
-    concerns=lambda operation, contract: operation.streams and not documented_stream(operation, contract),
-    needs=(Evidence.ENDING,),
-)(_done)
+)
+@judged_whole
+def heartbeat_safe(case: Case) -> Iterator[Departure]:
+    """
+    A browser skips a block without data; openai-python skips it only where it has no `event` and no `retry` and no `id` came.
+
+    Else it parses the empty data as JSON: a heartbeat, a comment included, then ends the stream.
+    """
+    for event in case.exchange.stream.events:
+        if event.dispatched:
+            continue
+        names = {name for name, _ in event.fields} & {"event", "id", "retry"}
+        if names:
+            yield Departure(
+                "a comment, if a ping is needed", f"{' and '.join(sorted(names))} without data", event=event
+            )
+            return
+        if event.id:
+            yield Departure("no `id` field, or no block without data", f"one behind `id: {event.id}`", event=event)
+            return
 
 
 @check(
-    "sse.done-last",
-    Level.MUST,
-    "Nothing follows [DONE]",
-    requirement=_SEQUENCE,
-    source=_SEQUENCE_SOURCE,
-    applies=lambda case: streamed(case) and bool(case.exchange.stream.done),
-    needs=(Evidence.ENDING,),
+    "sse.comments",
+    Level.MAY,
+    "The stream has no comments",
+    requirement="Authors can include a comment line (one starting with a ':' character) every 15 seconds or so.",
+    source="WHATWG HTML, section 9.2.7",
+    applies=streamed,
 )
 @judged_whole
-def done_last(case: Case) -> Iterator[Departure]:
-    """Clients stop reading there, so what follows is lost."""
-    stream = case.exchange.stream
-    last = stream.dispatched[-1]
-    if last.data != DONE:
-        yield Departure("[DONE] as the last event", f"another event after it: {_shown(last.data)}", event=last)
+def comments(case: Case) -> Iterator[Departure]:
+    """They keep proxies from closing a silent connection and are right; some hand-written clients fail on them."""
+    lines = [line for event in case.exchange.stream.events for line in event.lines if line.content.startswith(b":")]
+    if lines:
+        first = lines[0]
+        said = shown(first.content.decode("utf-8", "replace"))
+        yield Departure(
+            "none, for the plainest clients", f"{len(lines)}, beginning {said}", span=(first.start, first.end)
+        )
+
+
+_SEPARATORS = ("\x85", "\u2028", "\u2029")
+
+
+@check(
+    "sse.unicode-separators",
+    Level.MAY,
+    "Payloads have no raw U+0085, U+2028 or U+2029",
+    requirement="stream = [ bom ] *event; event = *( comment / field ) end-of-line; end-of-line = ( cr lf / cr / lf )",
+    source="WHATWG HTML, section 9.2.5; str.splitlines of Python has more line endings",
+    applies=streamed,
+)
+@judged_whole
+def unicode_separators(case: Case) -> Iterator[Departure]:
+    """Legal in JSON and in an event stream; clients that split lines by Unicode's rules break the payload there."""
+    for event in case.exchange.stream.dispatched:
+        for separator in _SEPARATORS:
+            if separator in event.data:
+                yield Departure(f"\\u{ord(separator):04x}, escaped", f"a raw U+{ord(separator):04X}", event=event)
+                return

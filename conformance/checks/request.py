@@ -1,17 +1,11 @@
-"""`request.*`: what the endpoint takes and what it turns away."""
+"""`request.*`: what the endpoint has to take."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.predicates import (
-    answered,
-    key_refused,
-    sends_key,
-    unknown_model,
-    used_features,
-    valid_request,
-)
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.posting import judged_by_body, not_plain, posted, shown, unknown_members
+from streamgauge.conformance.predicates import used_features, valid_request
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.features import FEATURES
 from streamgauge.contract.profile import SUPPORTED
@@ -19,162 +13,74 @@ from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence
 
 _BODY = "/requestBody/content/application~1json/schema"
+_OPTIONAL = "x_"
+"""How the members begin that a sender adds of its own: nobody has to know them."""
 
 
-def _posted(case: Case) -> bool:
-    right_method = case.exchange.request.method == case.operation.method
-    return answered(case) and sends_key(case) and not key_refused(case) and right_method
+def _refused(case: Case) -> bool:
+    return 400 <= case.exchange.status < 500
 
 
-def _shown(case: Case) -> str:
-    return f"{case.exchange.status} {case.exchange.response.reason}".strip()
+_PLAINEST = {"model", "messages", "prompt", "max_tokens", "max_completion_tokens"}
 
 
-def _one_of(case: Case, allowed: tuple[int, ...]) -> Iterator[Departure]:
-    """The first status is the vendor's own; that one of the others passes has to be seen."""
-    status = case.exchange.status
-    if status not in allowed:
-        yield Departure(" or ".join(map(str, allowed)), _shown(case))
-    elif status != allowed[0]:
-        name = case.contract.profile.name
-        yield Departure(str(allowed[0]), f"{status}, accepted by the profile {name} as well", outcome=Outcome.PASS)
+def _has_text(case: Case) -> bool:
+    """There is something to answer, whether the document requires it or not."""
+    return any(case.exchange.sent.get(name) is not None for name in ("messages", "prompt"))
 
 
-def _no_json(case: Case) -> bool:
-    return _posted(case) and not case.exchange.request.is_json
-
-
-@check(
-    "request.malformed",
-    Level.MUST,
-    "A body that is no JSON is refused with 4xx",
-    requirement="'400': description: Malformed request body, or `model` missing.",
-    source="/responses/400; RFC 9110, section 15.5",
-    applies=_no_json,
-    needs=(Evidence.REQUEST,),
-)
-def malformed(case: Case) -> Iterator[Departure]:
-    """The client's fault has to look like it."""
-    if not 400 <= case.exchange.status < 500:
-        yield Departure("4xx", _shown(case))
-
-
-@check(
-    "request.malformed-status",
-    Level.SHOULD,
-    "A body that is no JSON gets the status that the document names for it",
-    requirement="'400': description: Malformed request body, or `model` missing.",
-    source="/responses/400",
-    applies=lambda case: _no_json(case) and 400 <= case.exchange.status < 500,
-    needs=(Evidence.REQUEST,),
-)
-def malformed_status(case: Case) -> Iterator[Departure]:
-    """The profile says which statuses count as the document's."""
-    yield from _one_of(case, case.contract.profile.dialect.malformed_status)
-
-
-def _lacks_model(case: Case) -> bool:
-    body = case.exchange.sent
-    return _posted(case) and isinstance(body, dict) and body.get("model") is None
-
-
-def _model_needed(operation: Operation, contract: Contract) -> bool:
-    """The document demands a model: by its schema, or by the text of its 400."""
-    told = str(operation.definition["responses"].get("400", {}).get("description", ""))
-    return "`model` missing" in told or "model" in operation.required
-
-
-@check(
-    "request.model-missing",
-    Level.MUST,
-    "A request without a model is refused",
-    requirement="'400': description: Malformed request body, or `model` missing.",
-    source="/responses/400",
-    applies=_lacks_model,
-    concerns=_model_needed,
-    needs=(Evidence.REQUEST,),
-)
-def model_missing(case: Case) -> Iterator[Departure]:
-    """A default nobody asked for answers, and is billed, instead."""
-    if not 400 <= case.exchange.status < 500:
-        yield Departure("4xx", _shown(case))
-
-
-def _surely_unknown(case: Case) -> bool:
-    """
-    A request for another model that surely does not exist.
-
-    Our own probes name such a one. Others may have asked for a second model that is there: of what they captured, a refusal
-    in the expected form, or an answer by the model of all other requests, tells.
-    """
-    if not (_posted(case) and unknown_model(case)):
+def _plainest(case: Case) -> bool:
+    """A model, a text and at most a limit: no sampling, which models that think refuse, and no stream."""
+    if not (posted(case) and valid_request(case)):
         return False
-    exchange = case.exchange
-    if exchange.holds == frozenset(Evidence):
-        return True
-    first = (
-        next((chunk.object for chunk in exchange.stream.chunks), None) if exchange.is_stream else exchange.json.value
-    )
-    answered_by = first.get("model") if isinstance(first, dict) else None
-    return answered_by == case.model or exchange.status in case.contract.profile.dialect.unknown_model_status
-
-
-_NO_UNKNOWN = "no request named a model of which it is known that it does not exist"
+    said = {name for name, value in case.exchange.sent.items() if value is not None and value is not False}
+    return said <= _PLAINEST and _has_text(case) and not not_plain(case)
 
 
 @check(
-    "request.model-unknown",
+    "request.plain-accepted",
     Level.MUST,
-    "A request for a model that does not exist is refused",
-    requirement="'422': description: Deployment not found, or the request is unprocessable.",
-    source="/responses/422",
-    applies=_surely_unknown,
-    absent=_NO_UNKNOWN,
+    "The plainest request is answered: a model and a text, at most a limit",
+    requirement="'200': description: Successful response.",
+    source="/responses/200",
+    applies=_plainest,
     needs=(Evidence.REQUEST,),
 )
-def model_unknown(case: Case) -> Iterator[Departure]:
-    """Another model answers in its place, and its answer is taken for the right one's."""
-    if not 400 <= case.exchange.status < 500:
-        yield Departure("4xx", _shown(case))
+def plain_accepted(case: Case) -> Iterator[Departure]:
+    """There is nothing in it that could be an optional feature. Asked last, it also shows that the server still works."""
+    if _refused(case):
+        body = case.exchange.response.body[:160].decode("utf-8", "replace")
+        yield Departure("2xx", f"{shown(case)}: {body}")
 
 
-@check(
-    "request.model-unknown-status",
-    Level.SHOULD,
-    "A request for a model that does not exist gets the status that the document names",
-    requirement="'422': description: Deployment not found, or the request is unprocessable.",
-    source="/responses/422",
-    applies=lambda case: _surely_unknown(case) and 400 <= case.exchange.status < 500,
-    absent=_NO_UNKNOWN,
-    needs=(Evidence.REQUEST,),
-)
-def model_unknown_status(case: Case) -> Iterator[Departure]:
-    """The profile says which statuses count as the document's."""
-    yield from _one_of(case, case.contract.profile.dialect.unknown_model_status)
+def _asked_otherwise(case: Case, body: Any) -> list[int]:
+    """The statuses of another request of the same credential, where it was sent: that without something, for instance."""
+    credential = case.exchange.request.credential
+    return [other.status for other in case.others if other.sent == body and other.request.credential == credential]
 
 
-def _breaks_schema(case: Case) -> bool:
-    return (
-        _posted(case)
-        and case.exchange.request.is_json
-        and not case.operation.request.accepts(case.exchange.request.json)
-    )
+def _answered_without(case: Case, bare: Callable[[Any], Any]) -> bool:
+    """Whether the same request without something was answered: then nothing else in it can be the reason of a refusal."""
+    return any(200 <= status < 300 for status in _asked_otherwise(case, bare(case.exchange.sent)))
 
 
-@check(
-    "request.invalid",
-    Level.SHOULD,
-    "A request that breaks the document's schema is refused",
-    requirement="'400': description: Malformed request body; 422: the request is unprocessable.",
-    source=_BODY,
-    applies=_breaks_schema,
-    needs=(Evidence.REQUEST,),
-)
-def invalid(case: Case) -> Iterator[Departure]:
-    """Accepted, it hides the caller's mistake: the property is read in some other way, or not at all."""
-    if 200 <= case.exchange.status < 300:
-        problem = case.operation.request.problems(case.exchange.sent)[0]
-        yield Departure(f"4xx, since {problem}", _shown(case), outcome=Outcome.IGNORED)
+def _refused_without(case: Case, names: Iterable[str]) -> bool:
+    """Whether the same request without these properties was refused as well: then they are not the reason."""
+    left = {name: value for name, value in case.exchange.sent.items() if name not in set(names)}
+    return any(400 <= status < 500 for status in _asked_otherwise(case, left))
+
+
+def _without_null(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _says_null(case: Case) -> bool:
+    """A request with documented properties that are null, which was answered without them."""
+    if not (judged_by_body(case) and valid_request(case)):
+        return False
+    sent = case.exchange.sent
+    nulls = {name for name in case.operation.properties if name in sent and sent[name] is None}
+    return bool(nulls) and _answered_without(case, _without_null)
 
 
 @check(
@@ -183,30 +89,31 @@ def invalid(case: Case) -> Iterator[Departure]:
     "A request that the document allows is not refused",
     requirement="'200': description: Successful response.",
     source=_BODY,
-    applies=lambda case: _posted(case) and valid_request(case),
+    applies=lambda case: posted(case) and valid_request(case) and not _plainest(case) and not _says_null(case),
     needs=(Evidence.REQUEST,),
 )
 def valid(case: Case) -> Iterator[Departure]:
-    """A documented 4xx for an optional feature is a refusal, and no fault by itself."""
-    if not 400 <= case.exchange.status < 500:
+    """A documented 4xx for an optional feature is a refusal, and no fault by itself; there may be no such feature in it."""
+    if not _refused(case):
         return
-    profile = case.contract.profile
-    if lacking := profile.unsupported(used_features(case)):
+    profile, used = case.contract.profile, used_features(case)
+    if lacking := profile.unsupported(used):
         told = f"{case.exchange.status}, expected by the profile {profile.name}: it has {', '.join(lacking)} as unsupported"
         yield Departure("2xx", told, outcome=Outcome.PASS)
         return
     body = case.exchange.response.body[:160].decode("utf-8", "replace")
-    yield Departure("2xx", f"{_shown(case)}: {body}", outcome=Outcome.REFUSED)
+    plain = _has_text(case) and not used and not not_plain(case) and not unknown_members(case)
+    yield Departure("2xx", f"{shown(case)}: {body}", outcome=None if plain else Outcome.REFUSED)
 
 
 def _asks_only_for_supported(case: Case) -> bool:
     """A plain request but for features that the profile calls supported: nothing else in it could be refused."""
-    if not (_posted(case) and valid_request(case)):
+    if not (posted(case) and valid_request(case)):
         return False
     used, said = used_features(case), case.contract.profile.features
     if not used or any(said.get(name) != SUPPORTED for name in used):
         return False
-    return _not_plain(case) <= {param for name in used for param in FEATURES[name].params}
+    return not_plain(case) <= {param for name in used for param in FEATURES[name].params}
 
 
 @check(
@@ -222,51 +129,16 @@ def _asks_only_for_supported(case: Case) -> bool:
 )
 def feature_supported(case: Case) -> Iterator[Departure]:
     """What the vendor promises has to be there."""
-    if 400 <= case.exchange.status < 500:
-        yield Departure(f"2xx for {', '.join(sorted(used_features(case)))}", _shown(case))
-
-
-_PLAIN: dict[str, Callable[[Any], bool]] = {
-    "model": lambda value: True,
-    "messages": lambda value: isinstance(value, list) and bool(value) and all(map(_says_text, value)),
-    "prompt": lambda value: isinstance(value, str) and value != "",
-    "max_tokens": lambda value: _within(value, 1, 256),
-    "max_completion_tokens": lambda value: _within(value, 1, 256),
-    "temperature": lambda value: _within(value, 0, 2),
-    "stream": lambda value: True,
-}
-"""Property of every request → whether no server could refuse its value, which is valid by the document."""
-
-
-def _within(value: Any, low: int, high: int) -> bool:
-    return isinstance(value, (int, float)) and low <= value <= high
-
-
-def _says_text(message: Any) -> bool:
-    if not isinstance(message, dict) or message.get("role") not in ("system", "user", "assistant"):
-        return False
-    return isinstance(message.get("content"), str) and message["content"] != ""
-
-
-def _not_plain(case: Case) -> set[str]:
-    """The documented properties of a valid request that a server might refuse."""
-    return {
-        name
-        for name, value in case.exchange.sent.items()
-        if name in case.operation.properties and value is not None and not (name in _PLAIN and _PLAIN[name](value))
-    }
+    used = used_features(case)
+    if _refused(case) and not _refused_without(case, [param for name in used for param in FEATURES[name].params]):
+        yield Departure(f"2xx for {', '.join(sorted(used))}", shown(case))
 
 
 def _only_adds_unknown(case: Case) -> bool:
-    return (
-        _posted(case)
-        and valid_request(case)
-        and bool(set(case.exchange.sent) - set(case.operation.properties))
-        and not _not_plain(case)
-    )
+    return judged_by_body(case) and valid_request(case) and bool(unknown_members(case)) and not not_plain(case)
 
 
-def _takes_more(operation: Operation) -> bool:
+def _takes_more(operation: Operation, contract: Contract) -> bool:
     """The document says outright that further properties are allowed."""
     return operation.schemas.resolved(operation.request_schema).get("additionalProperties") is True
 
@@ -278,52 +150,63 @@ def _takes_more(operation: Operation) -> bool:
     requirement="additionalProperties: true",
     source=f"{_BODY}/additionalProperties",
     applies=_only_adds_unknown,
-    concerns=lambda operation, contract: _takes_more(operation),
+    concerns=_takes_more,
     needs=(Evidence.REQUEST,),
 )
 def extra_property(case: Case) -> Iterator[Departure]:
     """Clients send the properties of newer or other versions along."""
-    if case.contract.profile.unsupported(used_features(case)) and 400 <= case.exchange.status < 500:
-        return  # the refusal is about the feature: the request without it tells
+    about_a_feature = case.contract.profile.unsupported(used_features(case))
+    if _refused(case) and (about_a_feature or _refused_without(case, unknown_members(case))):
+        return  # the request without it tells
     if not 200 <= case.exchange.status < 300:
-        extra = sorted(set(case.exchange.sent) - set(case.operation.properties))
-        yield Departure("2xx", f"{_shown(case)} for {', '.join(extra)}")
+        yield Departure("2xx", f"{shown(case)} for {', '.join(sorted(unknown_members(case)))}")
 
 
-def _wants_json(case: Case) -> bool:
-    return _posted(case) and 400 <= case.exchange.status < 500 and case.exchange.wants_stream
+def _without_optional(value: Any) -> Any:
+    """The value without the members that the sender added of its own, however deep they stand."""
+    if isinstance(value, dict):
+        return {name: _without_optional(item) for name, item in value.items() if not name.startswith(_OPTIONAL)}
+    return [_without_optional(item) for item in value] if isinstance(value, list) else value
 
 
-@check(
-    "request.stream-refused-whole",
-    Level.MUST,
-    "A refused request for a stream gets a JSON error, not a stream",
-    requirement="'400' ... '429': content: application/json",
-    source="/responses",
-    applies=_wants_json,
-    needs=(Evidence.REQUEST,),
-)
-def stream_refused_whole(case: Case) -> Iterator[Departure]:
-    """The statuses hold for the request, whatever form its answer should have had."""
-    allowed = case.operation.json_types(case.exchange.status)
-    if case.exchange.response.media_type not in allowed:
-        yield Departure(" or ".join(allowed), case.exchange.response.header("content-type") or "no Content-Type")
+def _adds_within(case: Case) -> bool:
+    """A request that adds members below its own object, and was answered without them."""
+    if not (judged_by_body(case) and valid_request(case)):
+        return False
+    sent = case.exchange.sent
+    own = {name for name in sent if name.startswith(_OPTIONAL)}
+    return not own and _without_optional(sent) != sent and _answered_without(case, _without_optional)
 
 
 @check(
-    "request.method",
+    "request.extra-nested",
     Level.SHOULD,
-    "Another method on the path gets 405 with Allow",
-    requirement="The origin server MUST generate an Allow header field in a 405 response.",
-    source="RFC 9110, section 15.5.6",
-    applies=lambda case: (
-        answered(case) and sends_key(case) and case.exchange.request.method not in (case.operation.method, "OPTIONS")
-    ),
+    "A member that the document does not know is accepted within a message or an option, too",
+    requirement="Extra fields are permitted, so anything the upstream engine accepts still passes through.",
+    source=CLIENTS,
+    applies=_adds_within,
+    concerns=_takes_more,
+    absent="no request that was answered without such members",
     needs=(Evidence.REQUEST,),
 )
-def method(case: Case) -> Iterator[Departure]:
-    """404 hides that the path is right."""
-    if case.exchange.status != 405:
-        yield Departure("405", _shown(case))
-    elif case.exchange.response.header("allow") is None:
-        yield Departure("an Allow field", "none")
+def extra_nested(case: Case) -> Iterator[Departure]:
+    """Clients send back messages as they got them, with whatever the server had put there."""
+    if _refused(case):
+        yield Departure("2xx, as without the further members", shown(case))
+
+
+@check(
+    "request.null-accepted",
+    Level.MUST,
+    "A property that is null, where the document allows it, is taken like one that is absent",
+    requirement="anyOf: [..., type: 'null'], default: null",
+    source=f"{_BODY}/properties",
+    applies=_says_null,
+    absent="no request that was answered without its nulls",
+    needs=(Evidence.REQUEST,),
+)
+def null_accepted(case: Case) -> Iterator[Departure]:
+    """Clients in typed languages send every property that they know."""
+    if _refused(case):
+        body = case.exchange.response.body[:160].decode("utf-8", "replace")
+        yield Departure("2xx, as without the nulls", f"{shown(case)}: {body}")

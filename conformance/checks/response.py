@@ -1,10 +1,10 @@
 """`response.*`: an answer in one piece."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.frame import far_from, is_moment, names_model, not_an_integer
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
 from streamgauge.conformance.limits import misshapen, text_beyond_limit
 from streamgauge.conformance.predicates import (
@@ -18,14 +18,12 @@ from streamgauge.conformance.predicates import (
 )
 from streamgauge.conformance.reasoning import has_reasoning, misnamed, names_field
 from streamgauge.conformance.shapes import OBJECT_OF_WHOLE, reference_problems
-from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON
+from streamgauge.conformance.unsaid import NOTHING_SAID, unsaid
+from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON, Contract, Operation
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence
 
 _SCHEMA = "/responses/200/content/application~1json/schema"
-_DAY = 86_400.0
-_BEYOND = 10**18
-"""Seconds beyond any date; an integer may be too large for a float."""
 
 
 @check(
@@ -160,9 +158,7 @@ def has_id(case: Case) -> Iterator[Departure]:
 )
 def created_integer(case: Case) -> Iterator[Departure]:
     """`1.0` is an integer to JSON Schema and a float to typed clients."""
-    value = case.exchange.json.value.get("created")
-    lexeme = case.exchange.json.floats.get("/created", repr(value))
-    if isinstance(value, bool) or not isinstance(value, int):
+    if lexeme := not_an_integer(case.exchange.json):
         yield Departure("digits alone", lexeme)
 
 
@@ -172,15 +168,13 @@ def created_integer(case: Case) -> Iterator[Departure]:
     "`created` is the moment of the answer in seconds since 1970",
     requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
     source=CLIENTS,
-    applies=lambda case: object_answer(case) and isinstance(case.exchange.json.value.get("created"), (int, float)),
+    applies=lambda case: object_answer(case) and is_moment(case.exchange.json.value.get("created")),
     needs=(Evidence.CLOCK,),
 )
 def created_seconds(case: Case) -> Iterator[Departure]:
     """Milliseconds overflow 32-bit clients; zero or a start-up time misleads logs."""
-    created = float(min(max(case.exchange.json.value["created"], -_BEYOND), _BEYOND))
-    started = datetime.fromisoformat(case.exchange.started).timestamp()
-    if abs(created - started) > _DAY:
-        yield Departure(f"within a day of {started:.0f}", f"{created:.0f}")
+    if found := far_from(case.exchange.started, case.exchange.json.value["created"]):
+        yield Departure(*found)
 
 
 @check(
@@ -195,7 +189,7 @@ def created_seconds(case: Case) -> Iterator[Departure]:
 def model(case: Case) -> Iterator[Departure]:
     """Another name may mean another model."""
     value = case.exchange.json.value.get("model")
-    if value != case.model:
+    if not names_model(value, case.model):
         yield Departure(repr(case.model), repr(value))
 
 
@@ -263,10 +257,55 @@ def logprobs(case: Case) -> Iterator[Departure]:
 
 
 def _messages(case: Case) -> list[Any]:
-    choices = case.exchange.json.value.get("choices")
-    return (
-        [choice.get("message") for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-    )
+    return [choice.get("message") for choice in choices_of(case)]
+
+
+def _is_chat(operation: Operation, contract: Contract) -> bool:
+    return operation.family == CHAT
+
+
+@check(
+    "response.role",
+    Level.SHOULD,
+    "The message of a whole answer has the role assistant",
+    requirement="message.role: the role of the author of this message.",
+    source=CLIENTS,
+    applies=lambda case: object_answer(case) and any(isinstance(message, dict) for message in _messages(case)),
+    concerns=_is_chat,
+)
+def role(case: Case) -> Iterator[Departure]:
+    """Clients send the message back in the next request, where another role means another speaker."""
+    for message in _messages(case):
+        if isinstance(message, dict) and message.get("role") != "assistant":
+            yield Departure("role assistant", repr(message.get("role")))
+            return
+
+
+@check(
+    "response.text",
+    Level.SHOULD,
+    "A whole answer says something for the tokens that it counts",
+    **NOTHING_SAID,
+    applies=lambda case: object_answer(case) and unsaid(case) is not None,
+)
+def text(case: Case) -> Iterator[Departure]:
+    """Tokens that nobody sees are paid all the same."""
+    yield from unsaid(case) or ()
+
+
+@check(
+    "response.no-empty-calls",
+    Level.SHOULD,
+    "A message has `tool_calls` only where a tool is called",
+    requirement="message.tool_calls: the tools that the model calls",
+    source=CLIENTS,
+    applies=lambda case: object_answer(case) and any(isinstance(message, dict) for message in _messages(case)),
+    concerns=_is_chat,
+)
+def no_empty_calls(case: Case) -> Iterator[Departure]:
+    """Clients that send the message back are refused: OpenAI takes no empty array (`empty_array`)."""
+    if any(isinstance(message, dict) and message.get("tool_calls") == [] for message in _messages(case)):
+        yield Departure("no tool_calls", "an empty array")
 
 
 @check(

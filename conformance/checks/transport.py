@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.predicates import answered, names_stream, outgrown, streamed, whole
+from streamgauge.conformance.tokens import carries_text, limit_of
 from streamgauge.contract.contract import SSE
 from streamgauge.outcomes import Level, Outcome
-from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.ending import StreamEnding, stream_ending
+from streamgauge.wire.exchange import Ending, Evidence, Exchange
 
 
 @check(
@@ -19,8 +21,8 @@ from streamgauge.wire.exchange import Evidence
     needs=(Evidence.ENDING,),
 )
 def answered_at_all(case: Case) -> Iterator[Departure]:
-    """A reset, a silent close or a silence is no answer."""
-    if not case.exchange.status:
+    """A reset, a silent close or a silence is no answer; `http.valid` judges what is no HTTP."""
+    if not case.exchange.status and not case.exchange.response.protocol_error:
         yield Departure(
             "a status line",
             f"{case.exchange.ending}: {case.exchange.detail or 'nothing arrived'}",
@@ -47,6 +49,14 @@ def valid_http(case: Case) -> Iterator[Departure]:
         yield Departure("a message by the grammar of RFC 9112", problem)
 
 
+_BY_STREAM = (StreamEnding.CLOSED, StreamEnding.RESET, StreamEnding.HANG)
+
+
+def _ends_as_message(case: Case) -> bool:
+    """Answers but for streams that were cut off before they had said everything, or hang: these have checks of their own."""
+    return answered(case) and not (streamed(case) and stream_ending(case.exchange) in _BY_STREAM)
+
+
 @check(
     "http.complete",
     Level.MUST,
@@ -56,11 +66,11 @@ def valid_http(case: Case) -> Iterator[Departure]:
         "encoding has not been received."
     ),
     source="RFC 9112, section 8",
-    applies=answered,
+    applies=_ends_as_message,
     needs=(Evidence.ENDING,),
 )
 def complete_message(case: Case) -> Iterator[Departure]:
-    """Fewer bytes than Content-Length, a missing last chunk, or a stream that just stops."""
+    """Fewer bytes than Content-Length, or a missing last chunk; what cuts a stream off is told by `ending.*`."""
     response = case.exchange.response
     if response.complete or response.protocol_error:
         return
@@ -222,3 +232,85 @@ def stream_cache(case: Case) -> Iterator[Departure]:
     value = case.exchange.response.header("cache-control") or ""
     if not any(word in value.lower() for word in ("no-cache", "no-store")):
         yield Departure("Cache-Control: no-cache or no-store", value or "no Cache-Control")
+
+
+_FEWEST_EVENTS = 16
+_BURST_S = 0.01
+"""No engine writes that many events in this time one by one: they were held back."""
+
+_GENERATING_S = 0.3
+"""So much longer than the slowest answer of one token: then generating, not waiting, took the time."""
+
+
+def _token_times(exchange: Exchange) -> list[float]:
+    return [chunk.event.time for chunk in exchange.stream.chunks if any(map(carries_text, chunk.choices))]
+
+
+def _way_is_open(case: Case, first_token: float) -> bool:
+    """
+    Whether this or another stream shows that nobody holds back what is written.
+
+    The request may have waited in a queue for a fast engine: then a heartbeat came early, or other streams came bit by bit.
+    """
+    heartbeats = [event.time for event in case.exchange.stream.events if not event.dispatched]
+    if any(time < first_token - _BURST_S for time in heartbeats):
+        return True
+    others = [_token_times(other) for other in case.others if other.is_stream and Evidence.TIMES in other.holds]
+    return any(len(times) >= _FEWEST_EVENTS and times[-1] - times[0] > _BURST_S for times in others)
+
+
+def _shows_pace(case: Case) -> bool:
+    """A stream of many events that took clearly longer than every answer of one token."""
+    if not (streamed(case) and stream_ending(case.exchange) in (StreamEnding.DONE, StreamEnding.EOF)):
+        return False
+    ones = [
+        other.reads[-1].time
+        for other in case.others
+        if {Evidence.TIMES, Evidence.ENDING, Evidence.REQUEST} <= other.holds
+        and (other.status, other.ending) == (200, Ending.COMPLETE)
+        and isinstance(other.sent, dict)
+        and limit_of(other.sent, case.operation.properties) == 1
+    ]
+    times = _token_times(case.exchange)
+    return len(times) >= _FEWEST_EVENTS and bool(ones) and times[-1] - max(ones) >= _GENERATING_S
+
+
+@check(
+    "http.stream-incremental",
+    Level.SHOULD,
+    "A stream arrives while it is generated",
+    requirement="Clients of the OpenAI API show each token when it arrives.",
+    source=CLIENTS,
+    applies=_shows_pace,
+    absent="no stream that was long and slow enough to tell generating from waiting",
+    needs=(Evidence.TIMES, Evidence.ENDING, Evidence.REQUEST),
+)
+def stream_incremental(case: Case) -> Iterator[Departure]:
+    """A proxy that buffers (nginx without `X-Accel-Buffering: no`) makes a stream as slow as a whole answer."""
+    times = _token_times(case.exchange)
+    if times[-1] - times[0] <= _BURST_S and not _way_is_open(case, times[0]):
+        yield Departure(
+            "events as they are generated",
+            f"{len(times)} events within {(times[-1] - times[0]) * 1000:.0f} ms, {times[-1]:.2f} s after the request",
+        )
+
+
+@check(
+    "http.retry-after-exposed",
+    Level.MAY,
+    "A page that may read the answer may read its Retry-After",
+    requirement=(
+        "A response to a CORS request can also include: Access-Control-Expose-Headers: indicates which headers can be exposed as "
+        "part of the response by listing their names."
+    ),
+    source="WHATWG Fetch, section 3.3.3",
+    applies=lambda case: case.exchange.response.header("retry-after") is not None,
+    absent="no answer with Retry-After",
+)
+def retry_after_exposed(case: Case) -> Iterator[Departure]:
+    """Without it, a client in a browser sees the refusal, but not how long to wait."""
+    response = case.exchange.response
+    exposed = response.header("access-control-expose-headers") or ""
+    names = {name.strip().lower() for name in exposed.split(",")}
+    if response.header("access-control-allow-origin") is not None and not names & {"retry-after", "*"}:
+        yield Departure("Access-Control-Expose-Headers: Retry-After", exposed or "no Access-Control-Expose-Headers")

@@ -1,46 +1,19 @@
 """`usage.*`: what the answer says it cost."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.predicates import (
-    choices_of,
-    chunked,
-    count_of_choices,
-    ended,
-    object_answer,
-    valid_request,
-)
-from streamgauge.conformance.tokens import limit_of
-from streamgauge.contract.profile import ANY
+from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.choices import told
+from streamgauge.conformance.predicates import chunked, count_of_choices, object_answer, valid_request
+from streamgauge.conformance.timing import insane
+from streamgauge.conformance.tokens import counts, detail, final_usage, limit_of
+from streamgauge.contract.contract import JSON, Contract, Operation
 from streamgauge.outcomes import Level
-from streamgauge.wire.exchange import Chunk, Evidence, Exchange
+from streamgauge.wire.exchange import Evidence
 
 _USAGE = "UsageInfo: prompt_tokens, total_tokens, completion_tokens"
 _SOURCE = "/responses/200/content/application~1json/schema/properties/usage"
-_OPTIONS = "/requestBody/content/application~1json/schema/properties/stream_options"
-
-
-def _usage_chunks(exchange: Exchange) -> list[Chunk]:
-    return [chunk for chunk in exchange.stream.chunks if isinstance(chunk.object.get("usage"), dict)]
-
-
-def _usage(exchange: Exchange) -> tuple[dict[str, Any], Chunk | None] | None:
-    """The final usage of an answer, and the chunk that holds it."""
-    if exchange.wants_stream:
-        chunks = _usage_chunks(exchange)
-        return (chunks[-1].object["usage"], chunks[-1]) if chunks else None
-    body = exchange.json.value
-    usage = body.get("usage") if isinstance(body, dict) else None
-    return (usage, None) if isinstance(usage, dict) else None
-
-
-def _counts(case: Case, *names: str) -> list[int] | None:
-    """These members of the usage; None unless every one is there as an integer."""
-    found = _usage(case.exchange)
-    counts = [found[0].get(name) for name in names] if found else [None]
-    return [count for count in counts if type(count) is int] if all(type(count) is int for count in counts) else None
 
 
 def _answer(case: Case) -> bool:
@@ -48,7 +21,7 @@ def _answer(case: Case) -> bool:
 
 
 def _event(case: Case) -> Any:
-    found = _usage(case.exchange)
+    found = final_usage(case.exchange)
     return found[1].event if found and found[1] else None
 
 
@@ -59,14 +32,18 @@ def _event(case: Case) -> Any:
     requirement=_USAGE,
     source=_SOURCE,
     applies=lambda case: (
-        _answer(case) and _counts(case, "prompt_tokens", "completion_tokens", "total_tokens") is not None
+        _answer(case) and counts(case.exchange, "prompt_tokens", "completion_tokens", "total_tokens") is not None
     ),
 )
-def total(case: Case) -> Iterator[Departure]:
+def total_of_both(case: Case) -> Iterator[Departure]:
     """Bills are made from it."""
-    counts = _counts(case, "prompt_tokens", "completion_tokens", "total_tokens")
-    if counts and counts[0] + counts[1] != counts[2]:
-        yield Departure(f"{counts[0]} + {counts[1]} = {counts[0] + counts[1]}", str(counts[2]), event=_event(case))
+    prompt, completion, total = counts(case.exchange, "prompt_tokens", "completion_tokens", "total_tokens") or (0, 0, 0)
+    if prompt + completion != total:
+        yield Departure(f"{prompt} + {completion} = {prompt + completion}", str(total), event=_event(case))
+
+
+def _generated(case: Case) -> int | None:
+    return next(iter(counts(case.exchange, "completion_tokens") or ()), None)
 
 
 def _limit(case: Case) -> int | None:
@@ -87,34 +64,21 @@ def _candidates(case: Case) -> int | None:
     requirement="max_tokens: the most tokens to generate.",
     source="/requestBody/content/application~1json/schema/properties/max_tokens",
     applies=lambda case: (
-        _answer(case)
-        and valid_request(case)
-        and _limit(case) is not None
-        and _counts(case, "completion_tokens") is not None
+        _answer(case) and valid_request(case) and _limit(case) is not None and _generated(case) is not None
     ),
     needs=(Evidence.REQUEST,),
 )
 def limit(case: Case) -> Iterator[Departure]:
     """The limit is the caller's protection against cost."""
-    allowed, wanted, counts = (
-        _limit(case),
-        _candidates(case),
-        _counts(case, "completion_tokens"),
-    )
-    if allowed is not None and wanted is not None and counts and counts[0] > allowed * wanted:
-        yield Departure(f"at most {allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
-
-
-def _finish_reasons(case: Case) -> list[Any]:
-    if case.exchange.wants_stream:
-        choices = [choice for chunk in case.exchange.stream.chunks for choice in chunk.choices]
-        return [choice["finish_reason"] for choice in choices if choice.get("finish_reason") is not None]
-    return [choice.get("finish_reason") for choice in choices_of(case)]
+    allowed, wanted, generated = _limit(case), _candidates(case), _generated(case)
+    if allowed is not None and wanted is not None and generated is not None and generated > allowed * wanted:
+        yield Departure(f"at most {allowed} x {wanted} = {allowed * wanted}", str(generated), event=_event(case))
 
 
 def _all_cut(case: Case) -> bool:
-    reasons = _finish_reasons(case)
-    return len(reasons) == count_of_choices(case) and set(map(str, reasons)) == {"length"}
+    """Whether the limit cut every choice that was asked for."""
+    reasons = [reason for each in told(case.exchange).values() for reason in each.reasons]
+    return len(reasons) == count_of_choices(case) and all(reason == "length" for reason in reasons)
 
 
 @check(
@@ -128,7 +92,7 @@ def _all_cut(case: Case) -> bool:
         and valid_request(case)
         and (count_of_choices(case) or 0) > 1
         and (_limit(case) or 0) > 0
-        and _counts(case, "completion_tokens") is not None
+        and _generated(case) is not None
         and _all_cut(case)
     ),
     absent="no answer with several choices that were all cut by the limit",
@@ -136,77 +100,99 @@ def _all_cut(case: Case) -> bool:
 )
 def all_choices(case: Case) -> Iterator[Departure]:
     """Where the limit cut every choice, the sum is known: limit times choices; one limit means that one was counted."""
-    allowed, wanted, counts = (
-        _limit(case),
-        count_of_choices(case),
-        _counts(case, "completion_tokens"),
-    )
-    if allowed and wanted and counts and counts[0] == allowed:
-        yield Departure(f"{allowed} x {wanted} = {allowed * wanted}", str(counts[0]), event=_event(case))
+    allowed, wanted, generated = _limit(case), count_of_choices(case), _generated(case)
+    if allowed and wanted and generated == allowed:
+        yield Departure(f"{allowed} x {wanted} = {allowed * wanted}", str(generated), event=_event(case))
 
 
-_PLACES: dict[str, tuple[str, Callable[[Chunk], bool]]] = {
-    "own-chunk": ("`choices: []`", lambda chunk: chunk.object.get("choices") == []),
-    "last-choice": (
-        "a finish reason",
-        lambda chunk: any(choice.get("finish_reason") is not None for choice in chunk.choices),
+_SMALL = 64
+"""A limit that no cap of a server and no context undercuts."""
+
+
+@check(
+    "usage.length",
+    Level.SHOULD,
+    "An answer that the limit cut counts as many tokens as the limit allows",
+    requirement="finish_reason: length; max_tokens: the most tokens to generate.",
+    source=_SOURCE,
+    applies=lambda case: (
+        _answer(case)
+        and valid_request(case)
+        and 0 < (_limit(case) or 0) <= _SMALL
+        and _candidates(case) == count_of_choices(case)
+        and _generated(case) is not None
+        and _all_cut(case)
     ),
-}
-"""Value of `dialect.usage_chunk` → the last chunk in words, and whether a chunk is like that."""
+    absent="no answer all of whose choices were cut by a small limit",
+    needs=(Evidence.REQUEST,),
+)
+def length(case: Case) -> Iterator[Departure]:
+    """A token too few is a count that nobody can trust; too many are `usage.limit`'s, none at all `usage.counted`'s."""
+    allowed, wanted, generated = _limit(case), count_of_choices(case), _generated(case)
+    if not allowed or not wanted or generated is None or (wanted > 1 and generated == allowed):  # `usage.all-choices`
+        return
+    if 0 < generated < allowed * wanted:
+        yield Departure(f"{allowed} x {wanted} = {allowed * wanted}", str(generated), event=_event(case))
 
 
-def _asks_usage(case: Case) -> bool:
-    options = case.exchange.sent.get("stream_options") if "stream_options" in case.operation.properties else None
-    return isinstance(options, dict) and options.get("include_usage") is True
+def _prompts(case: Case) -> bool:
+    """Whether the request holds something to read."""
+    messages, prompt = case.exchange.sent.get("messages"), case.exchange.sent.get("prompt")
+    said = any(isinstance(each, dict) and each.get("content") for each in messages or ())
+    return said or (bool(prompt) and prompt != [""])
 
 
 @check(
-    "usage.stream-requested",
+    "usage.counted",
     Level.MUST,
-    "A stream carries usage when it was asked for",
-    requirement="stream_options.include_usage: boolean",
-    source=f"{_OPTIONS}/include_usage",
-    applies=lambda case: ended(case) and _asks_usage(case),
+    "A prompt has at least one token, and so has a text",
+    requirement=_USAGE,
+    source=_SOURCE,
+    applies=lambda case: (
+        _answer(case)
+        and valid_request(case)
+        and _prompts(case)
+        and counts(case.exchange, "prompt_tokens", "completion_tokens") is not None
+    ),
     needs=(Evidence.REQUEST,),
 )
-def stream_requested(case: Case) -> Iterator[Departure]:
-    """Accepted and not honoured: the caller cannot account for the stream."""
-    if not _usage_chunks(case.exchange):
-        yield Departure("a chunk with usage", "none", event=case.exchange.stream.done[0])
+def counted(case: Case) -> Iterator[Departure]:
+    """Zeros look like usage and bill nothing."""
+    prompt, completion = counts(case.exchange, "prompt_tokens", "completion_tokens") or (1, 1)
+    speaks = any(each.speaks for each in told(case.exchange).values()) and case.exchange.sent.get("echo") is not True
+    if prompt < 1:
+        yield Departure("1 prompt token or more", str(prompt), event=_event(case))
+    elif completion < 1 and speaks:
+        yield Departure("1 completion token or more, since there is text", str(completion), event=_event(case))
 
 
-@check(
-    "usage.stream-place",
-    Level.SHOULD,
-    "The usage of a stream comes last, where the profile says: by default in a chunk without choices",
-    requirement="An additional chunk is streamed before [DONE]; its choices are an empty array.",
-    source=f"{CLIENTS}; the profile's `dialect.usage_chunk`",
-    applies=lambda case: ended(case) and _asks_usage(case) and bool(_usage_chunks(case.exchange)),
-    concerns=lambda operation, contract: contract.profile.dialect.usage_chunk != ANY,
-    needs=(Evidence.REQUEST,),
-)
-def stream_place(case: Case) -> Iterator[Departure]:
-    """Clients look for the chunk whose `choices` is empty, or for usage beside the finish reason."""
-    expected, holds = _PLACES[case.contract.profile.dialect.usage_chunk]
-    last = case.exchange.stream.chunks[-1]
-    if not isinstance(last.object.get("usage"), dict) or not holds(last):
-        yield Departure(f"usage in a last chunk with {expected}", "usage elsewhere", event=_event(case))
+def _part_of(part: str, name: str, whole: str, why: str) -> None:
+    """Declare that a detail of the usage is no more than the count that it is a part of."""
+
+    def shown(case: Case) -> bool:
+        found = final_usage(case.exchange) if _answer(case) else None
+        return found is not None and detail(found[0], part, name) is not None and type(found[0].get(whole)) is int
+
+    def judge(case: Case) -> Iterator[Departure]:
+        found = final_usage(case.exchange)
+        count = detail(found[0], part, name) if found else None
+        if found and count is not None and not 0 <= count <= found[0][whole]:
+            yield Departure(f"0 to {found[0][whole]}, the {whole}", f"{name}: {count}", event=_event(case))
+
+    judge.__doc__ = why
+    check(
+        f"usage.{name.partition('_')[0]}",
+        Level.MUST,
+        f"`{name}` are a part of the `{whole}`",
+        requirement=f"{part}: {name}: integer",
+        source=f"{_SOURCE}/properties/{part}",
+        applies=shown,
+        absent=f"no answer with {part}.{name}",
+    )(judge)
 
 
-@check(
-    "usage.stream-unrequested",
-    Level.SHOULD,
-    "A stream carries no usage when none was asked for",
-    requirement="include_usage: default: false",
-    source=f"{_OPTIONS}/include_usage",
-    applies=lambda case: ended(case) and case.exchange.sent.get("stream_options") is None,
-    needs=(Evidence.REQUEST,),
-)
-def stream_unrequested(case: Case) -> Iterator[Departure]:
-    """A chunk without choices surprises clients that did not ask for it."""
-    chunks = _usage_chunks(case.exchange)
-    if chunks:
-        yield Departure("usage absent or null", "a chunk with usage", event=chunks[0].event)
+_part_of("prompt_tokens_details", "cached_tokens", "prompt_tokens", "Cached tokens are billed at another rate.")
+_part_of("completion_tokens_details", "reasoning_tokens", "completion_tokens", "Reasoning is generated, hence billed.")
 
 
 @check(
@@ -218,18 +204,50 @@ def stream_unrequested(case: Case) -> Iterator[Departure]:
     applies=lambda case: (
         _answer(case)
         and case.exchange.wants_stream
-        and _counts(case, "prompt_tokens") is not None
-        and any(not other.wants_stream and _usage(other) is not None for other in case.partners)
+        and counts(case.exchange, "prompt_tokens") is not None
+        and any(not other.wants_stream and final_usage(other) is not None for other in case.partners)
     ),
     absent="no pair of answers that both carry usage",
     needs=(Evidence.REQUEST,),
 )
 def pair(case: Case) -> Iterator[Departure]:
     """Two code paths, one prompt: a difference means that one of them renders another prompt."""
-    counts = _counts(case, "prompt_tokens")
+    streamed = counts(case.exchange, "prompt_tokens")
     for other in case.partners:
-        found = None if other.wants_stream else _usage(other)
-        if counts and found and found[0].get("prompt_tokens") != counts[0]:
+        found = None if other.wants_stream else final_usage(other)
+        if streamed and found and found[0].get("prompt_tokens") != streamed[0]:
             whole = found[0].get("prompt_tokens")
-            yield Departure(f"{whole} prompt tokens, as the whole answer says", str(counts[0]), event=_event(case))
+            yield Departure(f"{whole} prompt tokens, as the whole answer says", str(streamed[0]), event=_event(case))
             return
+
+
+def _times(case: Case) -> dict[str, Any] | None:
+    """The timing metrics of an answer: of a stream, those of the last chunk that has any."""
+    if not case.exchange.wants_stream:
+        found = case.exchange.json.value.get("metrics")
+        return found if isinstance(found, dict) else None
+    given = [chunk.object["metrics"] for chunk in case.exchange.stream.chunks if chunk.object.get("metrics")]
+    return given[-1] if given and isinstance(given[-1], dict) else None
+
+
+def _documents_metrics(operation: Operation, contract: Contract) -> bool:
+    return "metrics" in operation.response_properties(200, JSON)
+
+
+@check(
+    "usage.metrics",
+    Level.SHOULD,
+    "The timing metrics of an answer can be true",
+    requirement="PerRequestTimingMetrics: time_to_first_token_ms, generation_time_ms, queue_time_ms, mean_itl_ms",
+    source="/responses/200/content/application~1json/schema/properties/metrics",
+    applies=lambda case: _answer(case) and _times(case) is not None,
+    concerns=_documents_metrics,
+    absent="no answer with timing metrics",
+    needs=(Evidence.TIMES,),
+)
+def metrics(case: Case) -> Iterator[Departure]:
+    """Another unit than milliseconds, or the times of another request, mislead every dashboard."""
+    reads = case.exchange.reads
+    for expected, actual in insane(_times(case) or {}, took_ms=reads[-1].time * 1000 if reads else 0.0):
+        yield Departure(expected, actual)
+        return

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
+from streamgauge.conformance.tokens import knows_continuous
 from streamgauge.contract.contract import CHAT, COMPLETIONS, Operation
 from streamgauge.contract.features import FEATURES
 from streamgauge.contract.plain import plain_request, prompt_member
@@ -14,6 +15,9 @@ __all__ = ["claims", "forms"]
 _USAGE = {"stream_options": {"include_usage": True}}
 _LOGPROBS: dict[str, dict[str, Any]] = {CHAT: {"logprobs": True, "top_logprobs": 2}, COMPLETIONS: {"logprobs": 2}}
 _UNICODE = "Répète : 「雪」 🌨️ e\u0301 \u202eabc\u202c \u2028 fin"
+_LONG = "Count from one to fifty."
+_LONG_TOKENS = 32
+"""Enough to see whether a stream arrives while it is generated; sent late, so that it waits for no other."""
 
 _FORMS: dict[str, dict[str, Any]] = {
     "basic": {},
@@ -39,6 +43,11 @@ def forms(operation: Operation, model: str) -> Iterator[Probe]:
             yield Probe(f"form.{name}-stream", {**body, "stream": True, **_USAGE})
     if operation.streams:
         yield Probe("form.basic-stream-no-usage", {**plain, "stream": True})
+        if knows_continuous(operation):
+            options = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}
+            yield Probe("form.continuous-usage-stream", {**plain, "stream": True, **options})
+        longer = {**plain, **prompt_member(operation, _LONG), "max_tokens": _LONG_TOKENS, "stream": True, **_USAGE}
+        yield Probe("form.long-stream", longer, late=True)
 
 
 def claims(operation: Operation, model: str, profile: Profile) -> Iterator[Probe]:

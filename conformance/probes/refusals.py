@@ -7,9 +7,8 @@ from typing import Any
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
 from streamgauge.contract.contract import CHAT, Operation
 from streamgauge.contract.plain import plain_request
-from streamgauge.wire.exchange import Credential
 
-__all__ = ["auth", "refusals"]
+__all__ = ["refusals"]
 
 UNKNOWN_MODEL = "streamgauge/no-such-model"
 
@@ -29,9 +28,14 @@ _WRONG: dict[str, dict[str, Any]] = {
 }
 """Name → what it changes in the plain request; each breaks the schema of every document that we know."""
 
+_MEDIA_TYPES: dict[str, str | None] = {
+    "media-type-missing": None,
+    "media-type-form": "application/x-www-form-urlencoded",  # what `curl -d` says unless told otherwise
+}
+
 
 def refusals(operation: Operation, model: str) -> Iterator[Probe]:
-    """Malformed bodies, missing and unknown models, wrong types, another method."""
+    """Malformed bodies, missing and unknown models, wrong types, another method, other media types."""
     plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
     for name, raw in _RAW.items():
         yield Probe(f"refusal.{name}", raw, free=True)
@@ -46,19 +50,17 @@ def refusals(operation: Operation, model: str) -> Iterator[Probe]:
         yield Probe("refusal.role-unknown", {**plain, "messages": [{"role": "wizard", "content": "hi"}]}, free=True)
     else:
         yield Probe("refusal.prompt-object", {**plain, "prompt": {"text": "hello"}}, free=True)
+        if not operation.request.accepts({**plain, "prompt": ["hello"]}):
+            yield Probe("refusal.prompt-list", {**plain, "prompt": ["hello"]}, free=True)
+        if "prompt" in operation.required:
+            yield Probe("refusal.prompt-missing", without_prompt, free=True)
     yield Probe("refusal.model-missing", {key: value for key, value in plain.items() if key != "model"}, free=True)
     yield Probe("refusal.model-unknown", {**plain, "model": UNKNOWN_MODEL}, free=True)
     if operation.streams:
         yield Probe("refusal.model-unknown-stream", {**plain, "model": UNKNOWN_MODEL, "stream": True}, free=True)
         yield Probe("refusal.n-text-stream", {**plain, "n": "two", "stream": True}, free=True)
     yield Probe("refusal.method-get", b"", free=True, method="GET")
-
-
-def auth(operation: Operation, model: str) -> Iterator[Probe]:
-    """The plain request without a key and with a made-up one, whole and streamed; only for targets that have a key."""
-    plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
-    for credential in (Credential.NONE, Credential.WRONG):
-        yield Probe(f"auth.{credential}", plain, free=True, credential=credential)
-        if operation.streams:
-            yield Probe(f"auth.{credential}-stream", {**plain, "stream": True}, free=True, credential=credential)
-        yield Probe(f"auth.{credential}-malformed", b'{"model": ', free=True, credential=credential)
+    for name, media_type in _MEDIA_TYPES.items():
+        # A server that reads it all the same has to refuse the model.
+        body = {**plain, "model": f"{UNKNOWN_MODEL}-{name}"}
+        yield Probe(f"refusal.{name}", body, free=True, headers=(("content-type", media_type),))

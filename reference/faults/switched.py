@@ -51,12 +51,18 @@ class SwitchedFaults:
 
     def bend(self, stage: Stage, draft: Draft) -> None:
         """Let the faults of this stage strike."""
+        if not self._switched:
+            return
         draft.memory = self._memory
+        # What is made on the fly is made now, before the next step reads it: a fault looks at all of it.
+        if stage is Stage.ANSWER and draft.chunks is not None:
+            draft.chunks = list(draft.chunks)
+        elif stage is Stage.TEXT:
+            draft.events = list(draft.events)
+        elif stage is Stage.WIRE:
+            draft.writes = list(draft.writes)
         for each in self._switched:
             if each.fault.stage is stage and each.strikes(draft):
-                # What is made on the fly is made now: a fault looks at all of it.
-                draft.chunks = None if draft.chunks is None else list(draft.chunks)
-                draft.events, draft.writes = list(draft.events), list(draft.writes)
                 each.fault.bend(draft)
 
 

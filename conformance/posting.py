@@ -1,0 +1,107 @@
+"""Requests of the operation's own kind: its method, its key, its media type; and how their answers are told."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from streamgauge.conformance.check import Case, Departure
+from streamgauge.conformance.predicates import answered, key_refused, sends_key
+from streamgauge.contract.media import is_json
+from streamgauge.outcomes import Outcome
+from streamgauge.wire.exchange import Evidence
+
+__all__ = ["admitted", "judged_by_body", "media_type_sent", "not_plain", "one_of", "posted", "shown", "unknown_members"]
+
+
+def admitted(case: Case) -> bool:
+    """A request with the operation's method and the right key, which was answered."""
+    right_method = case.exchange.request.method == case.operation.method
+    return answered(case) and sends_key(case) and not key_refused(case) and right_method
+
+
+def media_type_sent(case: Case) -> str | None:
+    """
+    The media type that the request gives its body, without parameters; empty where it gives none, None where that is unknown.
+
+    Of the header fields that somebody else captured, some may have been left out.
+    """
+    exchange = case.exchange
+    fields = {name.lower(): value for name, value in exchange.request.headers}
+    if "content-type" not in fields and not (fields and exchange.holds == frozenset(Evidence)):
+        return None
+    return fields.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def posted(case: Case) -> bool:
+    """The same with a body that is called JSON: what the server says is about that body."""
+    sent = media_type_sent(case)
+    return admitted(case) and (sent is None or is_json(sent))
+
+
+def judged_by_body(case: Case) -> bool:
+    """
+    A posted request whose answer can tell what the server makes of the body.
+
+    A failure of the server (5xx) and an error that is told with 200 tell nothing: `error.no-5xx`, `error.not-in-200` and
+    `error.not-in-stream` judge them.
+    """
+    exchange = case.exchange
+    if not posted(case) or exchange.status >= 500:
+        return False
+    if exchange.status != 200:
+        return True
+    if exchange.is_stream:
+        return exchange.stream.error is None
+    body = exchange.json.value
+    return not (isinstance(body, dict) and (body.get("error") is not None or body.get("object") == "error"))
+
+
+def shown(case: Case) -> str:
+    """The status line."""
+    return f"{case.exchange.status} {case.exchange.response.reason}".strip()
+
+
+def one_of(case: Case, allowed: tuple[int, ...]) -> Iterator[Departure]:
+    """The first status is the vendor's own; that one of the others passes has to be seen."""
+    status = case.exchange.status
+    if status not in allowed:
+        yield Departure(" or ".join(map(str, allowed)), shown(case))
+    elif status != allowed[0]:
+        name = case.contract.profile.name
+        yield Departure(str(allowed[0]), f"{status}, accepted by the profile {name} as well", outcome=Outcome.PASS)
+
+
+def _within(value: Any, low: int, high: int) -> bool:
+    return isinstance(value, (int, float)) and low <= value <= high
+
+
+def _says_text(message: Any) -> bool:
+    if not isinstance(message, dict) or message.get("role") not in ("system", "user", "assistant"):
+        return False
+    return message.keys() == {"role", "content"} and isinstance(message["content"], str) and message["content"] != ""
+
+
+_PLAIN: dict[str, Callable[[Any], bool]] = {
+    "model": lambda value: True,
+    "messages": lambda value: isinstance(value, list) and bool(value) and all(map(_says_text, value)),
+    "prompt": lambda value: isinstance(value, str) and value != "",
+    "max_tokens": lambda value: _within(value, 1, 256),
+    "max_completion_tokens": lambda value: _within(value, 1, 256),
+    "temperature": lambda value: _within(value, 0, 2),
+    "stream": lambda value: True,
+}
+"""Property of every request → whether no server could refuse its value, which is valid by the document."""
+
+
+def not_plain(case: Case) -> set[str]:
+    """The documented properties of a request that a server might refuse."""
+    return {name for name, value in _documented_members(case) if not (name in _PLAIN and _PLAIN[name](value))}
+
+
+def _documented_members(case: Case) -> list[tuple[str, Any]]:
+    known = case.operation.properties
+    return [(name, value) for name, value in case.exchange.sent.items() if name in known and value is not None]
+
+
+def unknown_members(case: Case) -> set[str]:
+    """The members of a request's object that its document does not know."""
+    return set(case.exchange.sent) - set(case.operation.properties)

@@ -1,0 +1,47 @@
+"""What an answer says of its cost beside its text: tokens, and times where its document has a place for them."""
+
+import functools
+from typing import Any
+
+from streamgauge.contract.contract import JSON, Operation
+from streamgauge.contract.fields import properties_of
+from streamgauge.reference.settings import Settings
+
+__all__ = ["described", "metrics", "usage"]
+
+_PROMPT, _COMPLETION, _METRICS = "prompt_tokens_details", "completion_tokens_details", "metrics"
+
+
+@functools.cache
+def described(operation: Operation) -> frozenset[str]:
+    """Which of these an operation's document describes: the two kinds of details in a usage, and the timing metrics."""
+    answer = operation.response_properties(200, JSON)
+    told = properties_of(operation.schemas, answer.get("usage"), any_branch=True)
+    return frozenset({_PROMPT, _COMPLETION} & told.keys() | {_METRICS} & answer.keys())
+
+
+def usage(prompt: int, completion: int, *, reasoning: int, told: frozenset[str]) -> dict[str, Any]:
+    """The usage object; of the details those of :func:`described`. Nothing is cached here."""
+    counts: dict[str, Any] = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+    if _PROMPT in told:
+        counts[_PROMPT] = {"cached_tokens": 0}
+    if _COMPLETION in told:
+        counts[_COMPLETION] = {"reasoning_tokens": reasoning}
+    return counts
+
+
+def metrics(settings: Settings, steps: int, told: frozenset[str]) -> dict[str, Any]:
+    """The member that tells the times of an answer of so many token steps; empty where the document has none."""
+    if _METRICS not in told:
+        return {}
+    times = {
+        "time_to_first_token_ms": settings.ttft_ms,
+        "generation_time_ms": (steps - 1) * settings.itl_ms,
+        "queue_time_ms": 0.0,
+        "mean_itl_ms": settings.itl_ms,
+    }
+    return {_METRICS: times}
