@@ -64,7 +64,6 @@ def counting(spec: str, counts: dict[str, Any], n: int = 1, reason: str = "lengt
 
 # --- the counts --------------------------------------------------------------------------------------------------------
 
-NO_PROMPT = usage(prompt=0)
 WHOLES: dict[str, tuple[Exchange, set[str]]] = {
     "as many as the limit": (counting("seekr-chat", usage()), set()),
     "one token too few": (counting("seekr-chat", usage(completion=7)), {"usage.length"}),
@@ -149,7 +148,7 @@ def test_what_a_whole_answer_counts(case: str) -> None:
     """Sums, limits and parts (lmstudio 2335, llama.cpp 27318, dify 2144, CLIProxyAPI 5733)."""
     each, expected = WHOLES[case]
 
-    assert departed("seekr-chat" if "chat" in each.operation else each.operation, each) == expected
+    assert departed(each.operation, each) == expected
 
 
 # --- where a stream brings it -------------------------------------------------------------------------------------------
