@@ -70,7 +70,7 @@ def streamed(case: Case) -> bool:
 
 def payloads(case: Case) -> list[Chunk]:
     """The chunks that are JSON objects and no error reports: others have checks of their own."""
-    return [chunk for chunk in case.exchange.stream.chunks if chunk.object and not chunk.is_error]
+    return case.exchange.stream.payloads
 
 
 def chunked(case: Case) -> bool:

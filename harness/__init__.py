@@ -13,5 +13,6 @@ def __getattr__(name: str) -> str:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("streamgauge")
+        globals()[name] = version("streamgauge")
+        return str(globals()[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from streamgauge.conformance.plan import Planned
+from streamgauge.redaction import Redactor
 from streamgauge.reference.messages import End, Reply, Request
 from streamgauge.reference.responder import Responder
-from streamgauge.target import Target
 from streamgauge.wire.exchange import Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read, decode_response
 from streamgauge.wire.recorder import Limits
@@ -18,16 +18,19 @@ _ENDINGS = {End.CLOSE: Ending.CLOSED, End.RESET: Ending.RESET, End.HANG: Ending.
 def send_all(responder: Responder, planned: Iterable[Planned], now: float) -> list[Exchange]:
     """Every probe's exchanges: several where the rate is limited, as the recorder does it, and the late probes last."""
     exchanges: list[Exchange] = []
+    redactors: dict[str, Redactor] = {}
     for item in sorted(planned, key=lambda each: each.probe.late):
+        if item.target.name not in redactors:  # it takes a while to make one
+            redactors[item.target.name] = item.target.redactor
         for _ in range(Limits().rate_limit_attempts):
-            exchange = send(responder, item, now, f"memory-{len(exchanges):05d}")
+            exchange = send(responder, item, now, f"memory-{len(exchanges):05d}", redactors[item.target.name])
             exchanges.append(exchange)
             if not exchange.rate_limited:
                 break
     return exchanges
 
 
-def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
+def send(responder: Responder, item: Planned, now: float, id_: str, redactor: Redactor) -> Exchange:
     """One probe's exchange."""
     probe, target = item.probe, item.target
     credential = target.credential if probe.credential is None else probe.credential
@@ -35,15 +38,13 @@ def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
     headers = tuple((name.lower(), value) for name, value in fields)
     reply = responder.reply(Request(probe.method, url.removeprefix(_BASE), headers, probe.content))
     wire, reads, ending = received(reply, probe.method)
-    wire, redacted = target.redactor.wire(wire)
+    wire, redacted = redactor.wire(wire)
     return Exchange(
         id=id_,
         target=target.name,
         operation=item.operation.name,
         probe=probe.id,
-        request=SentRequest(
-            probe.method, target.redactor.text(url), _blotted(target, headers), probe.content, credential
-        ),
+        request=SentRequest(probe.method, redactor.text(url), _blotted(redactor, headers), probe.content, credential),
         started=datetime.fromtimestamp(now, UTC).isoformat(),
         wire=wire,
         reads=reads,
@@ -52,8 +53,8 @@ def send(responder: Responder, item: Planned, now: float, id_: str) -> Exchange:
     )
 
 
-def _blotted(target: Target, headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, target.redactor.text(value)) for name, value in headers)
+def _blotted(redactor: Redactor, headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, redactor.text(value)) for name, value in headers)
 
 
 def received(reply: Reply, method: str) -> tuple[bytes, tuple[Read, ...], Ending]:

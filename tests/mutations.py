@@ -2,13 +2,15 @@
 
 import functools
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import ClassVar
 
 from in_memory import same_where_equal, send_all
 
 import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.catalog import DOCUMENTS
-from streamgauge.conformance.check import CHECKS
+from streamgauge.conformance.check import CHECKS, Case
 from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.conformance.plan import Planned, plan
 from streamgauge.contract.contract import Contract, load_contracts
@@ -68,24 +70,66 @@ def _right(document: str) -> list[Exchange]:
     return exchanges_of(document)
 
 
-@functools.cache
 def findings_of(document: str, *faults: str, seed: int = 0) -> list[Finding]:
-    """What every check says of the endpoint with these faults."""
+    """What every check says of the endpoint with these faults; of what no fault touched only where it may matter."""
     exchanges = exchanges_of(document, *faults, seed=seed)
     contract = contract_of(document)
     (operation,) = contract.operations
     cases = cases_of(exchanges, operation, contract, target="t", model=model_of(seed))
-    return [judge(check, cases, operation, contract, "t") for check in CHECKS.values()]
+    if not faults or seed:
+        return [judge(check, cases, operation, contract, "t") for check in CHECKS.values()]
+    # A verdict on an exchange that did not change, by a check that looked at no other, stands: nothing departed there.
+    same = {id(each) for each in _right(document)}
+    looked = _looks_at_others(document)
+    return [
+        judge(
+            check,
+            [case for case in cases if id(case.exchange) not in same or case.exchange.id in looked[id_]],
+            operation,
+            contract,
+            "t",
+        )
+        for id_, check in CHECKS.items()
+    ]
 
 
-def departed(document: str, *faults: str, seed: int = 0) -> list[str]:
-    """Ids of the checks that depart."""
-    return [finding.check for finding in findings_of(document, *faults, seed=seed) if finding.outcome in WRONG]
+@functools.cache
+def verdict_of(document: str, *faults: str) -> tuple[list[str], list[str]]:
+    """Ids of the checks that depart, and of those that pass."""
+    found = findings_of(document, *faults)
+    departed = [finding.check for finding in found if finding.outcome in WRONG]
+    return departed, [finding.check for finding in found if finding.outcome is Outcome.PASS]
+
+
+class _Watched(Case):
+    """A case that notices when somebody looks at other exchanges than its own."""
+
+    looked: ClassVar[set[str]] = set()
+
+    def __getattribute__(self, name: str) -> object:
+        if name in ("partners", "others"):
+            self.looked.add(self.exchange.id)
+        return super().__getattribute__(name)
+
+
+@functools.cache
+def _looks_at_others(document: str) -> dict[str, frozenset[str]]:
+    """Check → ids of the exchanges of the right endpoint whose verdict needs more than the exchange itself."""
+    contract = contract_of(document)
+    (operation,) = contract.operations
+    found = {}
+    for id_, check in CHECKS.items():
+        cases = cases_of(_right(document), operation, contract, target="t", model=model_of(0))
+        watched = [_Watched(**{each.name: getattr(case, each.name) for each in fields(case)}) for case in cases]
+        _Watched.looked.clear()
+        judge(check, watched, operation, contract, "t")
+        found[id_] = frozenset(_Watched.looked)
+    return found
 
 
 def row(fault: str) -> dict[str, list[str]]:
     """A fault's row of the matrix: operations in which nothing departs are left out."""
-    found = {document: departed(document, fault) for document in DOCUMENTS}
+    found = {document: verdict_of(document, fault)[0] for document in DOCUMENTS}
     return {document: ids for document, ids in found.items() if ids}
 
 

@@ -1,17 +1,13 @@
-"""The checks are proved by faults: each fault trips exactly its checks, and a right endpoint trips none."""
+"""The checks are proved by faults: each fault trips exactly its checks, and each check has one."""
 
 import os
 
 import pytest
-from mutations import PAGE, departed, findings_of, golden, page, row, seen, write
+from mutations import PAGE, golden, page, row, seen, verdict_of, write
 
 from streamgauge.catalog import DOCUMENTS
 from streamgauge.conformance.check import CHECKS
-from streamgauge.outcomes import Outcome
 from streamgauge.reference.faults import FAULTS
-
-SEEDS = range(20)
-
 
 if os.environ.get("STREAMGAUGE_WRITE_GOLDEN"):
     write({name: row(name) for name in FAULTS})
@@ -39,22 +35,11 @@ def test_every_named_check_exists() -> None:
     assert {id_ for fault in FAULTS.values() for id_ in fault.caught_by} <= set(CHECKS)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_without_a_fault_nothing_departs(document: str, seed: int) -> None:
-    """Whatever the model says, whenever and how fast it says it."""
-    assert departed(document, seed=seed) == []
-
-
+@pytest.mark.timeout(600)
 def test_every_check_is_seen_passing_and_failing() -> None:
     """A check that never passes on a right endpoint, or never departs on a wrong one, has not been proved."""
-    passing = {
-        finding.check
-        for document in DOCUMENTS
-        for faults in ((), *((fault,) for fault in FAULTS))
-        for finding in findings_of(document, *faults)
-        if finding.outcome is Outcome.PASS
-    }
+    runs = [(document, *faults) for document in DOCUMENTS for faults in ((), *((fault,) for fault in FAULTS))]
+    passing = {id_ for run in runs for id_ in verdict_of(*run)[1]}
 
     assert set(CHECKS) - seen(golden()) == set(), "never seen failing"
     assert set(CHECKS) - passing == set(), "never seen passing"

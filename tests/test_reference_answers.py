@@ -236,7 +236,10 @@ def test_reasoning_is_counted_in_the_details():
     """Reasoning tokens are a part of the completion's."""
     usage = answer(OPEN_CHAT, reasoning_effort="low", max_tokens=8)["usage"]
 
-    assert (usage["completion_tokens"], usage["completion_tokens_details"]) == (8, {"reasoning_tokens": REASONING_TOKENS})
+    assert (usage["completion_tokens"], usage["completion_tokens_details"]) == (
+        8,
+        {"reasoning_tokens": REASONING_TOKENS},
+    )
 
 
 def test_times_are_told_where_the_document_has_a_place_for_them():

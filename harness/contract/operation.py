@@ -116,6 +116,7 @@ class Operation:
         names = required_of(self.schemas, self.request_schema)
         return tuple(name for name in names if not is_marked(self.schemas, self.properties.get(name), REQUEST))
 
+    @functools.cache  # noqa: B019 - operations live as long as the process
     def documents_body(self, status: int, media_type: str) -> bool:
         """Whether the document gives a schema, not an open one, for this status and media type."""
         return not self.schemas.is_open(self._response_at(status, media_type))

@@ -213,7 +213,12 @@ class Stream:
         """The `[DONE]` events; one in a right stream."""
         return [event for event in self.dispatched if event.data == DONE]
 
-    @property
+    @cached_property
+    def payloads(self) -> list[Chunk]:
+        """The chunks that are JSON objects and report no error."""
+        return [chunk for chunk in self.chunks if chunk.object and not chunk.is_error]
+
+    @cached_property
     def error(self) -> Chunk | None:
         """The first chunk that reports an error, if any."""
         return next((chunk for chunk in self.chunks if chunk.is_error), None)
