@@ -1,5 +1,6 @@
 """Findings with their evidence at hand, in the order in which a reader wants them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -117,6 +118,10 @@ class Finding:
         return fails_gate(self.outcome, self.level)
 
 
+_STATUS = re.compile(r"/responses/\d{3}")
+"""A source that is an answer of one status: not every document lists it."""
+
+
 def findings_of(bundle: Bundle) -> list[Finding]:
     """The bundle's findings, most severe first, then by level, check, target and operation."""
     severity, levels = list(Outcome), list(Level)
@@ -145,9 +150,14 @@ def _check(
     """The declaration of the finding's check, with the sentence of the operation's own document where it has one."""
     declared = checks.get(line["check"], {})
     traced = said.get((line["target"], line["operation"]))
-    own = requirement_in(traced["entries"], line["check"]) if traced else None
-    if traced is None or own is None:
+    if traced is None:
         return declared
+    own = requirement_in(traced["entries"], line["check"])
+    if own is None:
+        source = declared.get("source", "")
+        if not _STATUS.fullmatch(source) or any(source in entry["at"] for entry in traced["entries"]):
+            return declared
+        return {**declared, "source": f"{source} of other documents; {traced['document']} does not list it"}
     return {**declared, "requirement": own[0], "source": f"{traced['document']}: {own[1]}"}
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jinja2
@@ -9,7 +10,7 @@ import jinja2
 from streamgauge.metrics.definitions import METRICS, RATES
 from streamgauge.outcomes import OUTCOME_MEANING, Outcome
 from streamgauge.reports.axes import figure
-from streamgauge.reports.findings import SHOWN
+from streamgauge.reports.findings import SHOWN, Finding
 from streamgauge.reports.kinds import kind_of
 from streamgauge.reports.model import Report, plural
 
@@ -20,6 +21,9 @@ _UNSEEN = re.compile(
 )
 """Characters that nobody sees, that turn the direction of others, or that HTML or UTF-8 forbid."""
 
+_REASONS = 6
+"""How many of the gate's reasons are shown at once; the others are folded away."""
+
 
 def report_html(report: Report) -> bytes:
     """The report as HTML in UTF-8."""
@@ -29,12 +33,22 @@ def report_html(report: Report) -> bytes:
         .render(
             report=report,
             topics_shown=[topic for topic in report.topics if any(found.outcome in SHOWN for found in topic.findings)],
+            opened=set(_first_of_each_check(report.findings)),
             widened=report.widened,
             passed=[found for found in report.findings if found.outcome is Outcome.PASS],
             unjudged=[found for found in report.findings if found.outcome in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)],
         )
     )
     return page.encode("utf-8")
+
+
+def _first_of_each_check(findings: Iterable[Finding]) -> Iterator[str]:
+    """Anchors of the failures that are shown open: what the same check found elsewhere looks alike."""
+    seen: set[str] = set()
+    for found in findings:
+        if found.outcome is Outcome.FAIL and not found.known and found.check not in seen:
+            seen.add(found.check)
+            yield found.anchor
 
 
 @functools.cache
@@ -50,7 +64,12 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(figure=figure, plural=plural)
     environment.globals.update(
-        shown=SHOWN, outcome_meaning=OUTCOME_MEANING, metrics=METRICS, rates=RATES, kind_of=kind_of
+        shown=SHOWN,
+        reasons_shown=_REASONS,
+        outcome_meaning=OUTCOME_MEANING,
+        metrics=METRICS,
+        rates=RATES,
+        kind_of=kind_of,
     )
     return environment
 

@@ -194,9 +194,13 @@ def counted(findings: Iterable[Finding]) -> dict[Outcome, int]:
 def _steps(
     verdict: Verdict, findings: tuple[Finding, ...], load: LoadReport | None, meta: dict[str, Any]
 ) -> Iterator[Step]:
+    broken: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.breaks_must and not finding.known:
-            yield Step(f"Fix {finding.check}: {finding.title} ({finding.target}, {finding.operation})", finding.anchor)
+            broken.setdefault(finding.check, []).append(finding)
+    for check, alike in broken.items():
+        where = "; ".join(f"{finding.target}, {finding.operation}" for finding in alike)
+        yield Step(f"Fix {check}: {alike[0].title} ({where})", alike[0].anchor)
     errors = [finding for finding in findings if finding.outcome is Outcome.ERROR]
     if errors:
         told = f"Report {plural(len(errors), 'error')} of the harness itself: they say nothing about the server"

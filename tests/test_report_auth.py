@@ -9,6 +9,7 @@ from transcripts import contract_of, exchange, http, request
 
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
+from streamgauge.outcomes import Outcome
 from streamgauge.reports.auth import KeyForm, key_forms
 from streamgauge.signing import IN_WORDS
 from streamgauge.wire.exchange import Credential, Exchange
@@ -49,9 +50,26 @@ def test_rows(exchanges: list[tuple[Credential, int]], expected: list[tuple[Cred
 
     rows = key_forms(Bundle(tmp_path / "b"), COLUMNS)
 
-    assert list(rows) == [KeyForm(IN_WORDS[credential], (cell, "")) for credential, cell in expected]
+    assert list(rows) == [KeyForm(IN_WORDS[credential], (cell, ""), (False, False)) for credential, cell in expected]
 
 
 def test_every_form_has_words() -> None:
     """Findings and reports name each form that is not the usual one."""
     assert {each for each in Credential if not each.usual} == set(IN_WORDS)
+
+
+def test_what_a_check_wanted_refused_is_marked(tmp_path: Path) -> None:
+    """A form without the right key that was let in is marked where its check failed, and nowhere else."""
+    writer = BundleWriter(tmp_path / "b")
+    writer.meta(meta())
+    with contextlib.closing(writer.exchanges("main")) as file:
+        for number, form in enumerate((Credential.NONE, Credential.WRONG, Credential.X_API_KEY)):
+            file.write(sent(number, form, 200))
+    with writer.findings() as findings:
+        for check, outcome in (("auth.missing", Outcome.FAIL), ("auth.wrong", Outcome.NOT_APPLICABLE)):
+            said = {"check": check, "level": "MUST", "outcome": outcome, "counts": {}, "reason": "", "examples": []}
+            findings.write({**said, "target": "t", "operation": "openai-chat"})
+
+    rows = key_forms(Bundle(tmp_path / "b"), COLUMNS)
+
+    assert [row.wrong for row in rows] == [(True, False), (False, False), (False, False)]

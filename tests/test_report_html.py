@@ -5,12 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from report_bundles import full_bundle, lean_bundle
+from report_bundles import full_bundle, lean_bundle, meta
 
+from streamgauge.bundle.writer import BundleWriter
 from streamgauge.metrics.definitions import METRICS, RATES
 from streamgauge.outcomes import OUTCOME_MEANING, Outcome
 from streamgauge.reports.html import report_html
-from streamgauge.reports.model import report_of
+from streamgauge.reports.model import Report, report_of
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
@@ -215,3 +216,36 @@ def test_unsafe_ways_to_the_target_stand_out(tmp_path: Path) -> None:
     text = Page(report_html(report).decode("utf-8")).text
     assert "certificates not verified; with a client certificate" in text
     assert "through http://proxy.example:3128" in text
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The report on two checks that fail alike over five operations, and a gate with as many reasons."""
+    directory = tmp_path_factory.mktemp("many") / "b"
+    writer = BundleWriter(directory)
+    writer.meta(meta())
+    said = {"level": "MUST", "target": "house", "outcome": "fail", "counts": {"fail": 1}, "reason": "", "examples": []}
+    lines = [{**said, "check": f"a.{check}", "operation": f"o{n}"} for n in range(5) for check in ("b", "c")]
+    with writer.findings() as findings:
+        for line in lines:
+            findings.write(line)
+    reasons = [f"fail: {line['check']} (house, {line['operation']}), 1 of 1" for line in lines]
+    writer.gate({"exit_code": 1, "verdict": "fail", "reasons": reasons})
+    return report_of(directory)
+
+
+def test_what_fails_alike_is_one_step(many: Report) -> None:
+    """What to do next names each check once, with every operation that it fails for."""
+    where = "; ".join(f"house, o{n}" for n in range(5))
+    assert [step.text for step in many.steps[:2]] == [f"Fix a.b: a.b ({where})", f"Fix a.c: a.c ({where})"]
+
+
+def test_many_failures_leave_the_page_short(many: Report) -> None:
+    """The first failure of each check is open; beyond six reasons the gate's are folded, and none is left out."""
+    page = Page(report_html(many).decode("utf-8"))
+    findings = [attrs for tag, attrs in page.elements if tag == "details" and "finding" in (attrs.get("class") or "")]
+
+    assert len(findings) == 10
+    assert sum("open" in attrs for attrs in findings) == 2
+    assert "and 4 more" in page.text
+    assert all(reason in page.text for reason in many.verdict.reasons)

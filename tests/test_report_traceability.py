@@ -10,6 +10,7 @@ from report_bundles import CHAT, HOSTILE, TEXT, full_bundle, lean_bundle
 from test_report_html import Page
 
 from streamgauge import catalog
+from streamgauge.bundle.layout import CHECKS
 from streamgauge.bundle.writer import write_whole
 from streamgauge.outcomes import Outcome
 from streamgauge.reports.html import report_html
@@ -92,6 +93,27 @@ def test_a_finding_quotes_its_own_document(report: Report) -> None:
     assert quoted["framing.done-last", CHAT][1] == "the-chat: /a#1"
     assert quoted["usage.sum", CHAT] == quoted["usage.sum", TEXT]
     assert quoted["usage.sum", CHAT][1] == "OpenAPI document, line 12"
+
+
+@pytest.mark.parametrize(
+    ("at", "source"),
+    [
+        ("/responses/429/description#1", "/responses/429"),
+        ("/responses/400/description#1", "/responses/429 of other documents; the-chat does not list it"),
+    ],
+)
+def test_a_status_of_other_documents_is_called_so(at: str, source: str, tmp_path: Path) -> None:
+    """A finding does not point to an answer that its document does not list."""
+    bundle = full_bundle(tmp_path / "b")
+    declared = json.loads((bundle / CHECKS).read_text(encoding="utf-8"))
+    write_whole(bundle / CHECKS, [{**each, "source": "/responses/429"} for each in declared])
+    entries = [{"at": at, "sentence": "No.", "statements": 1, "open": "no check yet"}]
+    lines = [{"target": "house", "operation": CHAT, "document": "the-chat", "entries": entries}]
+    write_whole(bundle / "traceability.json", lines)
+
+    sources = {found.source for found in report_of(bundle).findings if found.operation == CHAT}
+
+    assert source in sources
 
 
 def test_without_traced_documents_the_page_says_so(tmp_path: Path) -> None:

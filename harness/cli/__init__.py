@@ -21,8 +21,8 @@ _COMMANDS: dict[str, str] = {
     "report": "HTML, JUnit and JSON from bundles.",
     "lint": "What is wrong with an OpenAPI document?",
     "serve": "The built-in reference endpoint.",
-    "list": "Checks, probes, metrics, outcomes, profiles, documents, rules, runs.",
-    "explain": "A check, metric, outcome or rule in full, with its source.",
+    "list": "Checks, probes, faults, metrics, outcomes, profiles, documents, rules, runs.",
+    "explain": "A check, fault, metric, outcome, profile, document or rule in full, with its source.",
 }
 """Name → one line for `--help`; the command itself is `streamgauge.cli.<name>.command` (`list_` for `list`)."""
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from streamgauge.bundle.layout import INFERRED
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.detection import tally, tries_for
+from streamgauge.errors import UsageError
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
 from streamgauge.target import Target
 
@@ -62,6 +63,28 @@ class CheckPart:
             tries_for(self.detect_rate)
         if self.baseline is not None:
             require_known(self.baseline)
+
+    def require_probes(self, targets: list[Target]) -> None:
+        """
+        Refuse a selection of probes that selects nothing, before anything is sent.
+
+        Raises:
+            UsageError: a name is that of no probe of these targets.
+        """
+        if not self.select:
+            return
+        from streamgauge.conformance.plan import plan
+
+        targets = [dataclasses.replace(target, model=target.model or "MODEL") for target in targets]
+        for name in self.select:
+            if name.split(".", 1)[0] == "generated":
+                continue  # made from the document, and there are always some
+            planned = plan(targets, select=[name])
+            if not planned.planned and not planned.not_run:
+                hint = "Topics: form, pair, refusal, auth, generated. `streamgauge list probes` shows every id."
+                if name.split(".", 1)[0] == "auth" and not all(target.key for target in targets):
+                    hint = "Probes of the key need one: STREAMGAUGE_API_KEY or --api-key-file."
+                raise UsageError(f"--select {name}: these targets have no such probe", hint=hint)
 
 
 def check_into(
@@ -178,7 +201,7 @@ def print_findings(directory: Path, console: Console, *, verbose: bool) -> None:
     passed = [finding for finding in findings if finding["outcome"] == Outcome.PASS]
     if verbose:
         for finding in passed:
-            console.print(_headline(finding, Outcome.PASS), style="dim", markup=False, highlight=False)
+            console.print(_headline([finding]), style="dim", markup=False, highlight=False)
     elif passed:
         fewest, most = (choose(sum(f["counts"].values()) for f in passed) for choose in (min, max))
         console.print(
@@ -186,11 +209,30 @@ def print_findings(directory: Path, console: Console, *, verbose: bool) -> None:
             "each excludes",
             style="dim",
         )
+    shown_alike = _alike(findings, verbose=verbose)
+    for number, alike in enumerate(shown_alike):
+        if verbose or number < _IN_FULL:
+            _print_in_full(alike if verbose else alike[:1], alike, console)
+        else:
+            console.print(_headline(alike), style=_style(alike), markup=False, highlight=False)
+    if not verbose and len(shown_alike) > _IN_FULL:
+        console.print("what was expected and what came: see the report, or --verbose", style="dim")
+
+
+_IN_FULL = 8
+"""How many checks are shown with what they expected; a screen holds no more."""
+
+
+def _alike(findings: Sequence[Mapping[str, Any]], *, verbose: bool) -> list[list[Mapping[str, Any]]]:
+    """What is to be shown, most severe first; what one check says alike of several operations is one entry."""
+    entries: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for finding in sorted(findings, key=lambda f: list(Outcome).index(Outcome(f["outcome"]))):
         outcome, level = Outcome(finding["outcome"]), Level(finding["level"])
         counts_for_gate = exit_code_of(outcome, level) is not ExitCode.PASS
         if counts_for_gate or (verbose and outcome in (Outcome.IGNORED, Outcome.WARN, Outcome.REFUSED)):
-            _print_finding(finding, outcome, console)
+            known = (finding.get("known") or {}).get("expires", "")
+            entries.setdefault((outcome, finding["check"], known), []).append(finding)
+    return list(entries.values())
 
 
 def _by_operation(findings: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
@@ -200,24 +242,30 @@ def _by_operation(findings: Iterable[Mapping[str, Any]]) -> dict[str, Counter[st
     return counts
 
 
-def _print_finding(finding: Mapping[str, Any], outcome: Outcome, console: Console) -> None:
-    known = finding.get("known")
-    console.print(
-        f"\n{_headline(finding, outcome)}",
-        style="dim" if known else _STYLE.get(outcome, ""),
-        markup=False,
-        highlight=False,
-    )
-    for example in finding["examples"][:1]:
-        console.print(f"  expected {example['expected']}", markup=False, highlight=False)
-        console.print(f"  actual   {example['actual']}", markup=False, highlight=False)
-    if finding["reason"]:
-        console.print(f"  {finding['reason']}", markup=False, highlight=False)
+def _print_in_full(shown: Sequence[Mapping[str, Any]], alike: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """The headline of an entry, and an example of each of the findings shown."""
+    console.print(f"\n{_headline(alike)}", style=_style(alike), markup=False, highlight=False)
+    for finding in shown:
+        if len(shown) > 1:
+            console.print(f"  {finding['operation']}", markup=False, highlight=False)
+        for example in finding["examples"][:1]:
+            console.print(f"  expected {example['expected']}", markup=False, highlight=False)
+            console.print(f"  actual   {example['actual']}", markup=False, highlight=False)
+        if finding["reason"] and finding["reason"] not in [each["actual"] for each in finding["examples"][:1]]:
+            console.print(f"  {finding['reason']}", markup=False, highlight=False)
 
 
-def _headline(finding: Mapping[str, Any], outcome: Outcome) -> str:
-    """Outcome, check, level, operation, and how many of how many exchanges."""
-    known = finding.get("known")
+def _style(alike: Sequence[Mapping[str, Any]]) -> str:
+    return "dim" if alike[0].get("known") else _STYLE.get(Outcome(alike[0]["outcome"]), "")
+
+
+def _headline(alike: Sequence[Mapping[str, Any]]) -> str:
+    """Outcome, check, level, and for each operation how many of how many exchanges."""
+    first = alike[0]
+    known, outcome = first.get("known"), Outcome(first["outcome"])
     label = f"known until {known['expires']}" if known else outcome.value
-    told = tally(outcome, finding["counts"])
-    return f"{label} {finding['check']} [{finding['level']}] {finding['operation']}: {told}"
+    names = [each["operation"] for each in alike]
+    if len(set(names)) < len(names):
+        names = [f"{each['target']}, {each['operation']}" for each in alike]
+    told = "; ".join(f"{name}: {tally(outcome, each['counts'])}" for name, each in zip(names, alike, strict=True))
+    return f"{label} {first['check']} [{first['level']}] {told}"

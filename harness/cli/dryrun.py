@@ -1,6 +1,8 @@
 """`--dry-run`: what would be sent, and what it would cost at most."""
 
 import dataclasses
+import sys
+from collections import Counter
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +20,9 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
 
     named = [dataclasses.replace(target, model=target.model or "<model>") for target in targets]
     with throwaway_hypothesis():
+        part.require_probes(named)
         planned = plan(named, select=part.select, budget_tokens=part.budget_tokens, detect_rate=part.detect_rate)
+        enough = _enough(named, part) if planned.not_run else 0
     rows: dict[tuple[str, str, str], list[int]] = {}
     for item in planned.planned:
         row = rows.setdefault((item.target.url(item.operation), item.operation.name, _kind(item.probe.id)), [0, 0])
@@ -45,13 +49,26 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
     if planned.tries > 1:
         console.print(f"each curated probe up to {planned.tries} times", highlight=False)
     if planned.not_run:
-        console.print(f"{len(planned.not_run)} probes beyond the budget, wholly or in part:", highlight=False)
+        told = (
+            f"{len(planned.not_run)} probes beyond the budget, wholly or in part; --budget-tokens {enough} sends all:"
+        )
+        console.print(told, highlight=False)
     left_out: dict[tuple[str, str], list[str]] = {}
     for each in planned.not_run:
         left_out.setdefault((each.operation, _kind(each.probe)), []).append(each.reason)
     for (operation, probe), reasons in left_out.items():
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         console.print(f"  {operation} {probe}: {reasons[0]}{more}", markup=False, highlight=False)
+
+
+def _enough(targets: list[Target], part: CheckPart) -> int:
+    """The least budget of one operation that leaves nothing out."""
+    from streamgauge.conformance.plan import plan
+
+    costs: Counter[tuple[str, str]] = Counter()
+    for item in plan(targets, select=part.select, budget_tokens=sys.maxsize, detect_rate=part.detect_rate).planned:
+        costs[item.target.name, item.operation.name] += item.probe.tokens
+    return max(costs.values())
 
 
 def _kind(probe: str) -> str:

@@ -1,5 +1,6 @@
 """`streamgauge explain`."""
 
+import difflib
 import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,13 +24,16 @@ _WIDTH = 100
 @click.argument("id_", metavar="ID")
 def command(id_: str) -> None:
     """
-    Explain a check, a fault, a metric, an outcome, a document or a rule of `lint`, with the sentence it comes from.
+    Explain a check, a fault, a metric, an outcome, a profile, a document or a rule of `lint`, with the sentence it comes
+    from.
 
-    Of a check: what it judges of each document. Of a document: what nothing judges, and why.
+    Of a check: what it judges of each document. Of a fault: which checks see it. Of a document: what nothing judges,
+    and why.
 
     \b
     Examples:
       streamgauge explain sse.done
+      streamgauge explain sse.no-done
       streamgauge explain seekr-chat
       streamgauge explain ttft
       streamgauge explain inconclusive
@@ -37,8 +41,10 @@ def command(id_: str) -> None:
     """
     from streamgauge.cli.list_ import KINDS
 
+    known: list[str] = []
     for kind in ("checks", "faults", "metrics", "outcomes", "profiles", "specs", "rules"):
         for row in KINDS[kind]():
+            known.append(row["id"])
             if row["id"] == id_:
                 click.echo(f"{id_} ({kind.removesuffix('s')})")
                 for name, value in row.items():
@@ -47,9 +53,11 @@ def command(id_: str) -> None:
                 for text, depth in _MORE.get(kind, _nothing)(id_):
                     _say(text, depth)
                 return
+    close = difflib.get_close_matches(id_, known)
+    meant = f"Close to it: {', '.join(close)}. " if close else ""
     raise UsageError(
         f"nothing is called {id_}",
-        hint="`streamgauge list checks` (or faults, metrics, outcomes, profiles, specs, rules) shows every id.",
+        hint=f"{meant}`streamgauge list checks` (or faults, metrics, outcomes, profiles, specs, rules) shows every id.",
     )
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["console_for", "judge_captures", "perform"]
 
+_REASONS = 5
+"""How many of the gate's reasons are printed."""
+
 WIDTH_IN_FILES = 160
 """Columns of a table that goes into a file or a CI log."""
 
@@ -63,6 +66,8 @@ def perform(
     from streamgauge.preflight import preflight
     from streamgauge.runs import open_bundle
 
+    if check is not None:
+        check.require_probes(targets)
     targets, notes = preflight(targets)
     for note in notes:
         console.print(note, markup=False)
@@ -140,8 +145,8 @@ def _print_verdict(directory: Path, gate: Gate) -> None:
     loud = console_for(quiet=False)
     style = {ExitCode.PASS: "bold green", ExitCode.GATE_FAILED: "bold red"}.get(gate.exit_code, "bold yellow")
     loud.print(f"\nverdict: {gate.verdict.upper()} (exit {int(gate.exit_code)})", style=style)
-    for reason in gate.reasons[:10]:
+    for reason in gate.reasons[:_REASONS]:
         loud.print(f"  {reason}", markup=False)
-    if len(gate.reasons) > 10:
-        loud.print(f"  and {len(gate.reasons) - 10} more: see the report")
+    if len(gate.reasons) > _REASONS:
+        loud.print(f"  and {len(gate.reasons) - _REASONS} more: see the report")
     loud.print(f"report:  {next(path for path in written if path.suffix == '.html')}", markup=False, soft_wrap=True)
