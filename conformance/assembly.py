@@ -1,14 +1,20 @@
 """What an answer says, put together from its pieces: the same for the whole and the streamed form. Survives any shape."""
 
+import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from streamgauge.conformance.reasoning import REASONING_FIELDS
+from streamgauge.conformance.tokens import carries_text
+from streamgauge.wire.exchange import Chunk, Exchange
+from streamgauge.wire.json import is_number
 
-__all__ = ["Answer", "Call", "Choice", "Token", "assemble_chunks", "assemble_whole"]
+__all__ = ["Answer", "Call", "Choice", "Piece", "Token", "answer_in", "assemble"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +42,48 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A text that is not empty, and the chunk that brought it; a whole answer has none."""
+
+    text: str
+    chunk: Chunk | None
+
+
+@dataclass(frozen=True)
 class Choice:
     """
     One choice of an answer.
 
     Attributes:
-        text: its content.
+        pieces: its text (`content` of a chat, else `text`) in the order of the stream; reasoning is not among them.
         reasoning: what it tells of its thoughts, under whichever name.
-        calls: the tool calls, in the order of their indexes.
-        finish: why it ended: the first word, as streams are read by clients; empty where none is told.
+        calls: the tool calls, in the order of their indexes; before them a function call by the older name.
+        ends: its finish reasons that are not null, each with its chunk.
         tokens: the log-probabilities; None where it has none.
+        speaks: whether it says anything: text, reasoning, a refusal, a call.
     """
 
-    text: str
+    pieces: tuple[Piece, ...]
     reasoning: str
     calls: tuple[Call, ...]
-    finish: str
+    ends: tuple[tuple[Any, Chunk | None], ...]
     tokens: tuple[Token, ...] | None
+    speaks: bool
+
+    @cached_property
+    def text(self) -> str:
+        """All pieces together."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def reasons(self) -> list[Any]:
+        """Why it ended, each time that it did."""
+        return [reason for reason, _ in self.ends]
+
+    @property
+    def finish(self) -> str:
+        """Why it ended: the first word, as streams are read by clients; empty where none is told."""
+        return str(self.ends[0][0]) if self.ends else ""
 
     @property
     def generated(self) -> str:
@@ -74,65 +105,93 @@ class Answer:
     completion_tokens: int | None
 
 
-def assemble_whole(body: Any) -> Answer:
-    """The answer in one JSON value: messages or texts."""
-    members = body if isinstance(body, dict) else {}
-    made: dict[int, _Maker] = {}
-    for position, choice in enumerate(_objects(members.get("choices"))):
-        _made(made, choice, position).add(choice, choice.get("message"))
-    return Answer({index: made[index].choice() for index in sorted(made)}, _completion_tokens([members]))
+_ANSWERS: WeakKeyDictionary[Exchange, Answer] = WeakKeyDictionary()
+"""Put together once: many checks look at them."""
 
 
-def assemble_chunks(chunks: Iterable[Mapping[str, Any]]) -> Answer:
-    """The answer in a stream's payloads, `[DONE]` left out: pieces with the same indexes belong together."""
-    payloads = list(chunks)
-    made: dict[int, _Maker] = {}
-    for payload in payloads:
+def answer_in(exchange: Exchange) -> Answer:
+    """What an exchange's answer says, whether it came to its end or not; chunks that report an error are left out."""
+    answer = _ANSWERS.get(exchange)
+    if answer is None:
+        answer = _ANSWERS[exchange] = assemble(_payloads(exchange))
+    return answer
+
+
+def _payloads(exchange: Exchange) -> list[tuple[dict[str, Any], Chunk | None]]:
+    if exchange.wants_stream:
+        return [(chunk.object, chunk) for chunk in exchange.stream.payloads]
+    body = exchange.json.value
+    return [(body, None)] if isinstance(body, dict) else []
+
+
+_Part = tuple[dict[str, Any], Chunk | None]
+"""A choice as one payload has it."""
+
+
+def assemble(payloads: Iterable[tuple[Mapping[str, Any], Chunk | None]]) -> Answer:
+    """The answer in one whole body, or in a stream's payloads: parts with the same indexes belong together."""
+    found: dict[int, list[_Part]] = {}
+    tokens = None
+    for payload, chunk in payloads:
         for position, choice in enumerate(_objects(payload.get("choices"))):
-            _made(made, choice, position).add(choice, choice.get("delta"))
-    return Answer({index: made[index].choice() for index in sorted(made)}, _completion_tokens(payloads))
+            found.setdefault(_index(choice, position), []).append((choice, chunk))
+        usage = payload.get("usage")
+        if isinstance(usage, dict) and type(usage.get("completion_tokens")) is int:
+            tokens = usage["completion_tokens"]
+    return Answer({index: _choice(found[index]) for index in sorted(found)}, tokens)
 
 
-@dataclass(slots=True)
-class _CallMaker:
-    name: str = ""
-    arguments: str = ""
+def _choice(parts: list[_Part]) -> Choice:
+    members = [_members(choice) for choice, _ in parts]
+    tokens = [found for choice, _ in parts if (found := _tokens(choice.get("logprobs"))) is not None]
+    return Choice(
+        pieces=tuple(Piece(text, chunk) for choice, chunk in parts if (text := _content(choice))),
+        reasoning="".join(map(_reasoning, members)),
+        calls=_calls(members),
+        ends=tuple(
+            (choice["finish_reason"], chunk) for choice, chunk in parts if choice.get("finish_reason") is not None
+        ),
+        tokens=tuple(itertools.chain.from_iterable(tokens)) if tokens else None,
+        speaks=any(carries_text(choice) for choice, _ in parts),
+    )
 
 
-@dataclass(slots=True)
-class _Maker:
-    """A choice on its way: what comes is put behind what was there."""
-
-    text: str = ""
-    reasoning: str = ""
-    calls: dict[int, _CallMaker] = field(default_factory=dict)
-    finish: str = ""
-    tokens: list[Token] | None = None
-
-    def add(self, choice: dict[str, Any], part: Any) -> None:
-        members = part if isinstance(part, dict) else {}
-        self.text += _text(choice.get("text")) + _text(members.get("content"))
-        self.reasoning += next((text for name in REASONING_FIELDS if (text := _text(members.get(name)))), "")
-        for position, call in enumerate(_objects(members.get("tool_calls"))):
-            maker = self.calls.setdefault(_index(call, position), _CallMaker())
-            function = call.get("function")
-            if isinstance(function, dict):
-                maker.name += _text(function.get("name"))
-                maker.arguments += _arguments(function.get("arguments"))
-        if not self.finish and choice.get("finish_reason") is not None:
-            self.finish = str(choice["finish_reason"])
-        tokens = _tokens(choice.get("logprobs"))
-        if tokens is not None:
-            self.tokens = [*(self.tokens or ()), *tokens]
-
-    def choice(self) -> Choice:
-        calls = tuple(Call(call.name, call.arguments) for _, call in sorted(self.calls.items()))
-        tokens = None if self.tokens is None else tuple(self.tokens)
-        return Choice(self.text, self.reasoning, calls, self.finish, tokens)
+def _members(choice: dict[str, Any]) -> dict[str, Any]:
+    """The delta or the message; empty where there is none."""
+    part = choice.get("delta", choice.get("message"))
+    return part if isinstance(part, dict) else {}
 
 
-def _made(made: dict[int, _Maker], choice: dict[str, Any], position: int) -> _Maker:
-    return made.setdefault(_index(choice, position), _Maker())
+def _content(choice: dict[str, Any]) -> str:
+    part = choice.get("delta", choice.get("message"))
+    return _text(part.get("content") if isinstance(part, dict) else choice.get("text"))
+
+
+def _reasoning(members: dict[str, Any]) -> str:
+    return next((text for name in REASONING_FIELDS if (text := _text(members.get(name)))), "")
+
+
+_OLDER = -1
+"""Where a function call by the older name stands among the calls."""
+
+
+def _calls(messages: list[dict[str, Any]]) -> tuple[Call, ...]:
+    made: dict[int, list[Any]] = {}
+    for members in messages:
+        called = [
+            (_index(call, at), call.get("function")) for at, call in enumerate(_objects(members.get("tool_calls")))
+        ]
+        if members.get("function_call"):
+            called.insert(0, (_OLDER, members["function_call"]))
+        for index, function in called:
+            made.setdefault(index, []).append(function if isinstance(function, dict) else {})
+    return tuple(
+        Call(
+            "".join(_text(function.get("name")) for function in made[index]),
+            "".join(_arguments(function.get("arguments")) for function in made[index]),
+        )
+        for index in sorted(made)
+    )
 
 
 def _index(item: dict[str, Any], position: int) -> int:
@@ -174,20 +233,10 @@ def _tokens(logprobs: Any) -> list[Token] | None:
 
 
 def _number(value: Any) -> float | None:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not is_number(value):
         return None
     try:
         number = float(value)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _completion_tokens(payloads: Iterable[Mapping[str, Any]]) -> int | None:
-    counts = [count for payload in payloads for count in _counts(payload.get("usage"))]
-    return counts[-1] if counts else None
-
-
-def _counts(usage: Any) -> Iterator[int]:
-    if isinstance(usage, dict) and type(usage.get("completion_tokens")) is int:
-        yield usage["completion_tokens"]

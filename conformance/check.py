@@ -6,8 +6,9 @@ beside its code; its id is the same whether it passes or fails.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from streamgauge.conformance.others import Others
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence, Exchange
@@ -26,16 +27,15 @@ class Case:
         operation: what it asked for.
         contract: under which promise.
         model: id of the model that right requests name.
-        partners: the other exchanges that asked the same with the same credential: the other form, and repetitions.
-        others: every exchange of the operation, this one included.
+        others: every exchange of the operation, this one included, and which of them ask the same. What is reckoned over
+            them is reckoned once: see :func:`streamgauge.conformance.once.once`.
     """
 
     exchange: Exchange
     operation: Operation
     contract: Contract
     model: str
-    partners: tuple[Exchange, ...] = ()
-    others: tuple[Exchange, ...] = ()
+    others: Others = field(default_factory=Others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ __all__ = [
     "has_own_form",
     "leaves_open",
     "spoken_error",
-    "told_as_stream",
 ]
 
 ENVELOPE_SENTENCE = "ErrorResponse: oneOf: {error: {message (required), type, code, param}} or {error: string}"
@@ -56,7 +55,7 @@ def form_of(body: dict[str, Any]) -> str:
     return next((name for name, holds in _FORMS.items() if holds(body)), "another object")
 
 
-def told_as_stream(case: Case) -> bool:
+def _told_as_stream(case: Case) -> bool:
     """A stream in answer to a refused request for one: `request.stream-refused-whole` judges it."""
     return case.exchange.wants_stream and case.exchange.is_stream
 
@@ -68,12 +67,12 @@ def documented(operation: Operation, exchange: Exchange) -> bool:
 
 def documented_error(case: Case) -> bool:
     """A refusal whose body the document describes, and that arrived as a whole."""
-    return refused(case) and complete(case) and not told_as_stream(case) and documented(case.operation, case.exchange)
+    return refused(case) and complete(case) and not _told_as_stream(case) and documented(case.operation, case.exchange)
 
 
 def spoken_error(case: Case) -> bool:
     """A refusal whose body the document leaves open, and that arrived as a whole."""
-    if not (refused(case) and complete(case)) or told_as_stream(case) or case.exchange.request.method == "HEAD":
+    if not (refused(case) and complete(case)) or _told_as_stream(case) or case.exchange.request.method == "HEAD":
         return False
     return not documented(case.operation, case.exchange)
 

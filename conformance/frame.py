@@ -2,11 +2,11 @@
 
 import re
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 from streamgauge.wire.json import JsonText
 
-__all__ = ["far_from", "is_moment", "names_model", "not_an_integer"]
+__all__ = ["far_from", "names_model", "not_an_integer"]
 
 _DAY = 86_400.0
 _BEYOND = 10**18
@@ -21,11 +21,6 @@ def not_an_integer(text: JsonText) -> str:
     value = text.value.get("created")
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     return "" if is_integer else text.floats.get("/created", repr(value))
-
-
-def is_moment(value: Any) -> TypeGuard[float]:
-    """Whether `created` is a number at all."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def far_from(started: str, created: float) -> tuple[str, str] | None:

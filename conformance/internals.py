@@ -10,7 +10,8 @@ _URL = re.compile(r"https?://\S+")
 _MARKUP = re.compile(r"<script\b.*?</script>|<style\b.*?</style>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _FILE = "source file"
 
-_SOURCE = r"(?:py|pyx|go|rs|c|cc|cpp|cu|h|hpp|java|kt|rb|php|js|mjs|ts)"
+_SOURCE = r"(?:py|pyx|go|rs|c|cc|cpp|cu|cuh|h|hpp|cs|java|kt|scala|swift|rb|php|lua|ex|js|mjs|ts|tsx)"
+_PRIVATE = r"(?:127\.\d+\.\d+\.\d+|10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+)"
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("stack trace", re.compile(r"Traceback \(most recent call last\)")),
@@ -24,8 +25,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "address behind it",
         re.compile(
-            r"\bhttps?://(?:localhost|127\.\d+\.\d+\.\d+|10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|"
-            r"172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[::1\]|[\w.-]+\.(?:internal|local|svc|lan))(?::\d+)?"
+            rf"\bhttps?://(?:localhost|{_PRIVATE}|\[::1\]|[\w.-]+\.(?:internal|local|svc|lan))(?::\d+)?"
+            # As proxies say it: `dial tcp 10.0.0.7:8000: connection refused`, `HTTPConnectionPool(host='10.0.0.7', port=8000)`.
+            rf"|\b(?:localhost|{_PRIVATE}):\d{{2,5}}\b|\bhost='(?:localhost|{_PRIVATE})'"
         ),
     ),
 )

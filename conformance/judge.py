@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamgauge.conformance.check import Case, Check, Departure
+from streamgauge.conformance.others import Others
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.detection import excluded_rate
 from streamgauge.outcomes import Level, Outcome, most_severe
 from streamgauge.text import one_line
-from streamgauge.wire.exchange import Credential, Evidence, Exchange
+from streamgauge.wire.exchange import Evidence, Exchange
 
 __all__ = ["Finding", "cases_of", "judge"]
 
@@ -24,6 +25,8 @@ _EVIDENCE: dict[Evidence, str] = {
     Evidence.CLOCK: "time of day",
 }
 """What captures may lack, in words."""
+
+_EVERYTHING = frozenset(Evidence)
 
 EXAMPLES = 3
 """How many exchanges a finding shows, of those that depart and of those that pass by the profile only."""
@@ -74,19 +77,11 @@ class Finding:
 def cases_of(
     exchanges: Iterable[Exchange], operation: Operation, contract: Contract, *, target: str, model: str
 ) -> list[Case]:
-    """The exchanges of one target's operation as cases, each with its partners."""
-    own = tuple(
+    """The exchanges of one target's operation as cases, each among all of them."""
+    own = Others(
         exchange for exchange in exchanges if exchange.target == target and exchange.operation == operation.name
     )
-    groups: dict[tuple[str, Credential], list[Exchange]] = {}
-    for exchange in own:
-        groups.setdefault((exchange.question, exchange.request.credential), []).append(exchange)
-    cases = []
-    for exchange in own:
-        group = groups[exchange.question, exchange.request.credential] if exchange.question else ()
-        partners = tuple(other for other in group if other is not exchange)
-        cases.append(Case(exchange, operation, contract, model, partners, own))
-    return cases
+    return [Case(exchange, operation, contract, model, own) for exchange in own]
 
 
 def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: Contract, target: str) -> Finding:
@@ -140,7 +135,7 @@ def _limited(cases: Iterable[Case]) -> Counter[str]:
     limited: Counter[str] = Counter()
     answered: set[str] = set()
     for exchange in (case.exchange for case in cases):
-        if exchange.holds != frozenset(Evidence):  # nobody can repeat what somebody else captured
+        if exchange.holds != _EVERYTHING:  # nobody can repeat what somebody else captured
             continue
         if exchange.rate_limited:
             limited[exchange.probe] += 1

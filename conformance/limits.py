@@ -18,10 +18,8 @@ def beyond_limit(stream: Stream) -> Departure | None:
     excess = stream.reader.excess
     if excess is not None:
         return _departure(str(excess), span=(excess.offset, excess.offset + 1))
-    for chunk in stream.chunks:
-        if chunk.json.beyond_limit:
-            return _departure(chunk.json.beyond_limit, span=(chunk.event.start, chunk.event.end))
-    return None
+    unread = stream.unread
+    return _departure(unread.json.beyond_limit, span=(unread.event.start, unread.event.end)) if unread else None
 
 
 def text_beyond_limit(text: JsonText, size: int) -> Departure | None:

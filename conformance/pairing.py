@@ -10,7 +10,7 @@ import enum
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -19,6 +19,7 @@ __all__ = [
     "ALPHA",
     "Floor",
     "Group",
+    "Groups",
     "Verdict",
     "chance_apart",
     "floor_of",
@@ -28,7 +29,7 @@ __all__ = [
     "verdict",
 ]
 
-_Value = TypeVar("_Value")
+_Value = TypeVar("_Value", bound=Hashable)
 
 ALPHA = 0.01
 """How often, at most, a right server may be called wrong: the sum over all tests of one verdict on one operation."""
@@ -118,21 +119,55 @@ class Floor:
         """How often two answers of one form differ."""
         return self.differ / self.pairs if self.pairs else 0.0
 
+    def without(self, part: "Floor") -> "Floor":
+        """The floor of what is left when a part of the answers is taken out."""
+        return Floor(self.differ - part.differ, self.pairs - part.pairs)
 
-def names_of(values: Sequence[_Value], same: Callable[[_Value, _Value], bool]) -> list[int]:
-    """A number for each value: that of the first one which is the same."""
+
+class Groups(tuple[Group, ...]):
+    """The answers to all questions of an operation; what they say together is reckoned once for all verdicts."""
+
+    @cached_property
+    def floor(self) -> Floor:
+        """How noisy the model is."""
+        return floor_of(self)
+
+    @cached_property
+    def p_apart(self) -> float:
+        """See :func:`p_apart`."""
+        return p_apart(self)
+
+    @cached_property
+    def p_streams(self) -> float:
+        """See :func:`p_streams`."""
+        return p_streams(self)
+
+    @cached_property
+    def any_whole_differ(self) -> bool:
+        """Whether the whole form of some question differs from itself."""
+        return any(len(set(each.whole)) > 1 for each in self)
+
+    @cached_property
+    def any_overlaps(self) -> bool:
+        """Whether the forms of some question have an answer in common."""
+        return any(each.overlaps for each in self)
+
+
+def names_of(values: Iterable[_Value], same: Callable[[_Value, _Value], bool]) -> list[int]:
+    """A number for each value: that of the first one which is the same. Equal values are."""
     firsts: list[tuple[int, _Value]] = []
+    known: dict[_Value, int] = {}
     names = []
     for position, value in enumerate(values):
-        name = next((known for known, first in firsts if same(first, value)), None)
-        if name is None:
-            name = position
-            firsts.append((position, value))
-        names.append(name)
+        if value not in known:
+            known[value] = next((name for name, first in firsts if same(first, value)), position)
+            if known[value] == position:
+                firsts.append((position, value))
+        names.append(known[value])
     return names
 
 
-def floor_of(groups: Sequence[Group]) -> Floor:
+def floor_of(groups: Iterable[Group]) -> Floor:
     """The floor over all questions."""
     differ = pairs = 0
     for answers in (each for group in groups for each in (group.whole, group.streamed)):
@@ -142,7 +177,7 @@ def floor_of(groups: Sequence[Group]) -> Floor:
     return Floor(differ, pairs)
 
 
-def verdict(group: Group, groups: Sequence[Group]) -> Verdict:
+def verdict(group: Group, groups: Groups) -> Verdict:
     """
     Judge one question's answers.
 
@@ -158,29 +193,29 @@ def verdict(group: Group, groups: Sequence[Group]) -> Verdict:
         return Verdict.DIFFERENT
     if not group.overlaps and _agree(group.whole) and _agree(group.streamed):
         return Verdict.UNCLEAR
-    if any(len(set(each.whole)) > 1 for each in groups):
-        return Verdict.NOISE if any(each.overlaps for each in groups) else Verdict.UNCLEAR
-    if group.damaged or not group.overlaps or p_streams(groups) <= DOUBT:
+    if groups.any_whole_differ:
+        return Verdict.NOISE if groups.any_overlaps else Verdict.UNCLEAR
+    if group.damaged or not group.overlaps or groups.p_streams <= DOUBT:
         return Verdict.UNCLEAR
     return Verdict.NOISE
 
 
-def _significant(group: Group, groups: Sequence[Group]) -> bool:
+def _significant(group: Group, groups: Groups) -> bool:
     """Whether noise cannot be the reason: four tests, each with its share of :data:`ALPHA`."""
     share, own_share = ALPHA / 4, ALPHA / 4 / len(groups)
     if not group.overlaps:
         if _agree(group.whole) and _agree(group.streamed) and chance_apart(group, groups) <= own_share:
             return True
-        if p_apart(groups) <= share:
+        if groups.p_apart <= share:
             return True
-    return p_apart([group]) <= own_share or bool(group.odd and p_streams(groups) <= share)
+    return p_apart([group]) <= own_share or bool(group.odd and groups.p_streams <= share)
 
 
 def _agree(answers: tuple[int, ...]) -> bool:
     return len(set(answers)) < len(answers)
 
 
-def chance_apart(group: Group, groups: Sequence[Group]) -> float:
+def chance_apart(group: Group, groups: Groups) -> float:
     """
     How likely noise alone leaves a question's forms without an answer in common.
 
@@ -188,13 +223,13 @@ def chance_apart(group: Group, groups: Sequence[Group]) -> float:
     others, of which the higher one counts, tells how often it says something else: a rate e where answers of one form
     differ with the rate 2e(1 - e), which is so where the model says one of two things, and less than e elsewhere.
     """
-    others = [each for each in groups if each is not group]
-    rate = max(floor_of([group]).rate, floor_of(others).rate)
+    own = floor_of([group])
+    rate = max(own.rate, groups.floor.without(own).rate)
     e = (1 - math.sqrt(1 - 2 * rate)) / 2 if rate < 0.5 else 0.5
     return float(e ** len(group.whole) + e ** len(group.streamed))
 
 
-def p_apart(groups: Sequence[Group]) -> float:
+def p_apart(groups: Iterable[Group]) -> float:
     """
     How likely the forms agree as little as they do, if the form makes no difference.
 
@@ -243,7 +278,7 @@ def _drawn(group: Group) -> Counter[int]:
     return Counter(_matches(group.names, Counter(streamed)) for streamed in labelings)
 
 
-def p_streams(groups: Sequence[Group]) -> float:
+def p_streams(groups: Iterable[Group]) -> float:
     """
     How likely so many of the unusual answers are streamed ones, if the form makes no difference: exact, over all questions.
 

@@ -7,7 +7,7 @@ from streamgauge.conformance.check import Case, Departure
 from streamgauge.conformance.predicates import answered, key_refused, sends_key
 from streamgauge.contract.media import is_json
 from streamgauge.outcomes import Outcome
-from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.exchange import Evidence, reports_error
 
 __all__ = ["admitted", "judged_by_body", "media_type_sent", "not_plain", "one_of", "posted", "shown", "unknown_members"]
 
@@ -51,8 +51,7 @@ def judged_by_body(case: Case) -> bool:
         return True
     if exchange.is_stream:
         return exchange.stream.error is None
-    body = exchange.json.value
-    return not (isinstance(body, dict) and (body.get("error") is not None or body.get("object") == "error"))
+    return not reports_error(exchange.json.value)
 
 
 def shown(case: Case) -> str:
@@ -80,10 +79,20 @@ def _says_text(message: Any) -> bool:
     return message.keys() == {"role", "content"} and isinstance(message["content"], str) and message["content"] != ""
 
 
+_SHORT = 1000
+"""Characters of a text for which no model's context is too small."""
+
+
+def _is_dialogue(value: Any) -> bool:
+    if not (isinstance(value, list) and value and all(map(_says_text, value))):
+        return False
+    return sum(len(message["content"]) for message in value) <= _SHORT
+
+
 _PLAIN: dict[str, Callable[[Any], bool]] = {
     "model": lambda value: True,
-    "messages": lambda value: isinstance(value, list) and bool(value) and all(map(_says_text, value)),
-    "prompt": lambda value: isinstance(value, str) and value != "",
+    "messages": _is_dialogue,
+    "prompt": lambda value: isinstance(value, str) and 0 < len(value) <= _SHORT,
     "max_tokens": lambda value: _within(value, 1, 256),
     "max_completion_tokens": lambda value: _within(value, 1, 256),
     "temperature": lambda value: _within(value, 0, 2),

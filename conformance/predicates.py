@@ -4,21 +4,22 @@ from typing import Any
 
 from streamgauge.conformance.check import Case
 from streamgauge.conformance.limits import beyond_limit
-from streamgauge.contract.contract import COMPLETIONS, JSON, SSE, Contract, Operation
+from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON, SSE, Contract, Operation
 from streamgauge.contract.features import features_used
-from streamgauge.wire.exchange import Chunk, Credential, Ending, Evidence
+from streamgauge.wire.exchange import Chunk, Credential, Ending, Evidence, reports_error
 
 __all__ = [
     "answered",
-    "asks_whole",
     "choices_of",
     "chunked",
     "complete",
+    "continues_message",
     "count_of_choices",
     "documented",
     "documented_stream",
     "ended",
     "index_of",
+    "is_chat",
     "key_refused",
     "lacks_key",
     "names_stream",
@@ -46,7 +47,7 @@ def refused(case: Case) -> bool:
     return answered(case) and case.exchange.status >= 400
 
 
-def asks_whole(case: Case) -> bool:
+def _asks_whole(case: Case) -> bool:
     """A JSON request that does not ask for a stream; where the request is not held, an answer that is none."""
     if Evidence.REQUEST not in case.exchange.holds:
         return not case.exchange.is_stream
@@ -55,7 +56,7 @@ def asks_whole(case: Case) -> bool:
 
 def whole(case: Case) -> bool:
     """A 200 answer to a request that wants it in one piece."""
-    return case.exchange.status == 200 and asks_whole(case)
+    return case.exchange.status == 200 and _asks_whole(case)
 
 
 def names_stream(case: Case) -> bool:
@@ -86,7 +87,15 @@ def ended(case: Case) -> bool:
 def object_answer(case: Case) -> bool:
     """A whole answer that is a JSON object and no error report."""
     body = case.exchange.json.value
-    return whole(case) and isinstance(body, dict) and body.get("error") is None and body.get("object") != "error"
+    return whole(case) and isinstance(body, dict) and not reports_error(body)
+
+
+def continues_message(case: Case) -> bool:
+    """Asked with vLLM's `add_generation_prompt: false`: the model goes on with the last message, whose role the answer has."""
+    exchange = case.exchange
+    if Evidence.REQUEST not in exchange.holds or not isinstance(exchange.sent, dict):
+        return False
+    return exchange.sent.get("add_generation_prompt") in (False, 0)
 
 
 def valid_request(case: Case) -> bool:
@@ -137,6 +146,11 @@ def used_features(case: Case) -> frozenset[str]:
     """The features that the request asks for by the properties that its document knows."""
     body = case.exchange.sent
     return features_used(body, case.operation.properties) if isinstance(body, dict) else frozenset()
+
+
+def is_chat(operation: Operation, contract: Contract) -> bool:
+    """A chat, not a text completion."""
+    return operation.family == CHAT
 
 
 def documented(operation: Operation, contract: Contract) -> bool:

@@ -1,33 +1,24 @@
 """Which exchanges ask the same in both forms, and what their answers say."""
 
 import dataclasses
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from streamgauge.conformance.assembly import Answer, assemble_chunks, assemble_whole
+from streamgauge.conformance.assembly import Answer, answer_in
 from streamgauge.conformance.check import Case
+from streamgauge.conformance.once import once
+from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.predicates import ended, object_answer
-from streamgauge.wire.exchange import Credential, Exchange
+from streamgauge.wire.exchange import Exchange
 
-__all__ = ["Question", "answer_of", "asks_same_twice", "first_of", "questions"]
-
-_ANSWERS: WeakKeyDictionary[Exchange, Answer | None] = WeakKeyDictionary()
-"""Computed once: every check of a question looks at all of its answers."""
+__all__ = ["Question", "answer_of", "first_of", "questions", "same_twice"]
 
 
 def answer_of(case: Case, exchange: Exchange) -> Answer | None:
-    """What an exchange says; None where it has no answer, or none that came to its end."""
-    if exchange not in _ANSWERS:
-        _ANSWERS[exchange] = _assembled(dataclasses.replace(case, exchange=exchange))
-    return _ANSWERS[exchange]
-
-
-def _assembled(case: Case) -> Answer | None:
-    if case.exchange.wants_stream:
-        return assemble_chunks(chunk.object for chunk in case.exchange.stream.chunks) if ended(case) else None
-    return assemble_whole(case.exchange.json.value) if object_answer(case) else None
+    """What another exchange of the case's operation says; None where it has no answer, or none that came to its end."""
+    other = dataclasses.replace(case, exchange=exchange)
+    return answer_in(exchange) if (ended(other) if exchange.wants_stream else object_answer(other)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +44,7 @@ class Question:
         return self.whole + self.streamed
 
 
-def asks_same_twice(sent: Any, known: Container[str]) -> bool:
+def _asks_same_twice(sent: Any, known: Container[str]) -> bool:
     """
     Whether a request asks for the same answer whenever it is sent: without sampling, or with a fixed seed.
 
@@ -68,16 +59,28 @@ def asks_same_twice(sent: Any, known: Container[str]) -> bool:
     return greedy or ("seed" in known and type(seed) is int)
 
 
+@once
+def same_twice(case: Case) -> dict[Asked, tuple[Exchange, ...]]:
+    """The operation's questions that ask for the same answer whenever they are sent, with their exchanges."""
+    known = case.operation.properties
+    return {key: group for key, group in case.others.groups.items() if _asks_same_twice(group[0].sent, known)}
+
+
+@once
+def _firsts(case: Case) -> dict[Asked, str]:
+    streams = {
+        key: [each.id for each in group if each.wants_stream and answer_of(case, each)]
+        for key, group in same_twice(case).items()
+    }
+    return {key: min(ids) for key, ids in streams.items() if ids}
+
+
 def first_of(case: Case) -> bool:
     """Whether this is the exchange on which its question is judged: the first streamed answer, by its id."""
-    exchange = case.exchange
-    if not (exchange.wants_stream and asks_same_twice(exchange.sent, case.operation.properties)):
-        return False
-    streams = [each for each in (exchange, *case.partners) if each.wants_stream and answer_of(case, each)]
-    return bool(streams) and min(each.id for each in streams) == exchange.id
+    return case.exchange.wants_stream and _firsts(case).get(asked(case.exchange)) == case.exchange.id
 
 
-def _question(case: Case, exchanges: list[Exchange]) -> Question:
+def _question(case: Case, exchanges: Iterable[Exchange]) -> Question:
     told = [(each.wants_stream, answer) for each in exchanges if (answer := answer_of(case, each))]
     return Question(
         tuple(answer for streamed, answer in told if not streamed),
@@ -85,19 +88,13 @@ def _question(case: Case, exchanges: list[Exchange]) -> Question:
     )
 
 
-def questions(case: Case) -> tuple[Question | None, list[Question]]:
+@once
+def questions(case: Case) -> dict[Asked, Question]:
     """
-    The case's own question, and all of its operation that are compared: those that were repeated, or all where none was.
+    All questions of the operation that are compared: those that were repeated, or all where none was.
 
-    The own one is None where it is not compared: one pair cannot tell noise from a fault where others can.
+    One pair cannot tell noise from a fault where others can.
     """
-    groups: dict[tuple[str, Credential], list[Exchange]] = {}
-    for each in case.others:
-        if each.question and asks_same_twice(each.sent, case.operation.properties):
-            groups.setdefault((each.question, each.request.credential), []).append(each)
-    own_key = (case.exchange.question, case.exchange.request.credential)
-    found = {key: _question(case, exchanges) for key, exchanges in groups.items() if len(exchanges) > 1}
+    found = {key: _question(case, group) for key, group in same_twice(case).items()}
     compared = {key: each for key, each in found.items() if each.whole and each.streamed}
-    repeated = {key: each for key, each in compared.items() if each.repeated}
-    chosen = repeated or compared
-    return chosen.get(own_key), list(chosen.values())
+    return {key: each for key, each in compared.items() if each.repeated} or compared

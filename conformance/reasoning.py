@@ -18,6 +18,8 @@ TAG = re.compile(
     r"|\[/?THINK\]"  # Mistral
     r"|◁/?think▷"  # Kimi
     r"|<\|channel\|>analysis"  # gpt-oss
+    r"|<\|(?:START|END)_THINKING\|>"  # Command A of Cohere
+    r"|<\|(?:begin|end)_of_thought\|>"  # OpenThinker, Sky-T1
 )
 """What models write where their reasoning begins and ends; whoever takes the reasoning out takes this out."""
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from streamgauge.wire.json import is_number
+
 __all__ = ["insane"]
 
 _DURATIONS = ("time_to_first_token_ms", "generation_time_ms", "queue_time_ms")
@@ -24,7 +26,7 @@ def insane(metrics: dict[str, Any], *, took_ms: float) -> Iterator[tuple[str, st
     """
     for name in (*_DURATIONS, *_RATES):
         value = metrics.get(name)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
+        if not is_number(value):
             continue
         if not value >= 0:
             yield f"{name} of 0 or more", str(value)

@@ -6,6 +6,7 @@ from typing import Any
 from streamgauge.contract.contract import Operation
 from streamgauge.contract.fields import properties_of
 from streamgauge.wire.exchange import Chunk, Exchange
+from streamgauge.wire.json import is_number
 
 __all__ = ["carries_text", "counts", "detail", "final_usage", "knows_continuous", "limit_of", "usage_chunks"]
 
@@ -40,10 +41,7 @@ def limit_of(body: dict[str, Any], documented: Container[str]) -> int | None:
     limits = {
         value
         for name in ("max_tokens", "max_completion_tokens")
-        if name in documented
-        and isinstance(value := body.get(name), (int, float))
-        and not isinstance(value, bool)
-        and value >= 0
+        if name in documented and is_number(value := body.get(name)) and value >= 0
     }
     return int(limits.pop()) if len(limits) == 1 else None
 

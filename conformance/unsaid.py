@@ -2,8 +2,8 @@
 
 from typing import Any, TypedDict
 
+from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure
-from streamgauge.conformance.choices import told
 from streamgauge.conformance.predicates import count_of_choices, valid_request
 from streamgauge.conformance.tokens import detail, final_usage
 from streamgauge.wire.exchange import Evidence
@@ -47,7 +47,7 @@ def unsaid(case: Case) -> list[Departure] | None:
     visible = generated - (detail(usage, "completion_tokens_details", "reasoning_tokens") or 0)
     if visible <= _INVISIBLE * choices:
         return None
-    answer = list(told(case.exchange).values())
+    answer = list(answer_in(case.exchange).choices.values())
     if len(answer) != choices:
         return None
     if any(each.speaks for each in answer):

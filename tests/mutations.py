@@ -107,7 +107,7 @@ class _Watched(Case):
     looked: ClassVar[set[str]] = set()
 
     def __getattribute__(self, name: str) -> object:
-        if name in ("partners", "others"):
+        if name == "others":
             self.looked.add(self.exchange.id)
         return super().__getattribute__(name)
 

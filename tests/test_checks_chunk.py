@@ -66,6 +66,8 @@ NOT_CUMULATIVE: dict[str, tuple[str, ...]] = {
     "several tokens of a loop in each piece": ("ha ", "ha ha ", "ha ha ha "),
     "white space of growing length": (" ", "  ", "    "),
     "two pieces": ("a", "ab"),
+    "two different pieces": ("a", "ab", "ab"),
+    "a loop that grows and rests": ("ha ", "ha ", "ha ha ", "ha ha ", "ha ha ha "),
     "growth that ends": (" a", " a b", " a b c", " d"),
     "one begins like the one before it": ("in", "into", "x", "y"),
     "one piece": ("all of it",),
@@ -80,7 +82,15 @@ def test_a_model_that_repeats_itself_is_not_cumulative(spec: str, case: str) -> 
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("texts", [("one", "one two", "one two three"), ("1", "1,", "1, 2", "1, 2,", "1, 2, 3")])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("one", "one two", "one two three"),
+        ("1", "1,", "1, 2", "1, 2,", "1, 2, 3"),
+        ("one", "one two", "one two three", "one two three"),  # the last chunk says it once more
+        ("one", "one", "one two", "one two", "one two three"),  # tokens without text
+    ],
+)
 def test_pieces_that_repeat_all_of_the_text_are_found(spec: str, texts: tuple[str, ...]) -> None:
     """`delta` and `text` are what is new: clients put the pieces one behind the other."""
     assert departed(spec, saying(spec, *texts)) == {"chunk.delta-cumulative"}
@@ -237,3 +247,24 @@ def test_the_first_delta_with_a_null_role_is_one_fault() -> None:
     payloads[0]["choices"][0]["delta"]["role"] = None
 
     assert departed("seekr-chat", payloads) == set()
+
+
+@pytest.mark.parametrize(
+    ("asked", "outcome"),
+    [
+        ({}, Outcome.WARN),
+        ({"add_generation_prompt": True}, Outcome.WARN),
+        ({"add_generation_prompt": None}, Outcome.WARN),
+        ({"add_generation_prompt": False}, Outcome.NOT_RUN),
+    ],
+)
+def test_only_a_stream_that_goes_on_with_the_users_message_may_have_its_role(
+    asked: dict[str, Any], outcome: Outcome
+) -> None:
+    """Asked by `add_generation_prompt: false`, vLLM names the role of the last message, and rightly so."""
+    contract, operation = contract_of("seekr-chat")
+    payloads = saying("seekr-chat", "one")
+    payloads[0]["choices"][0]["delta"]["role"] = "user"
+    each = exchange(operation, stream_request(operation, **asked), chunked(sse(payloads)))
+
+    assert outcomes(contract, operation, each)["chunk.role-first"] is outcome

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from mutations import departed, findings_of
+from mutations import findings_of, verdict_of
 from transcripts import (
     chunked,
     chunks,
@@ -155,6 +155,7 @@ INNOCENT = [
     "POST /v1/chat/completions is right; /v1/completions.json is not.",
     "See https://github.com/owner/engine/blob/main/engine/entrypoints/api.py for what is supported.",
     "request id 1.2.3.4:80/abc, try again in 10.5 s",
+    "your address 10.1.2.3 sent 127 requests; version 10.0.0.1 is not supported",
 ]
 GUILTY = [
     'Traceback (most recent call last):\n  File "api.py"',
@@ -167,6 +168,10 @@ GUILTY = [
     "C:\\\\srv\\\\engine\\\\api.py",
     "ImportError: cannot load /usr/lib/python3/dist-packages/x.so",
     "Connection refused: http://localhost:8000/generate",
+    "dial tcp 10.42.0.7:8000: connect: connection refused",
+    "HTTPConnectionPool(host='192.168.1.4', port=8000): Max retries exceeded with url: /generate",
+    "connect ECONNREFUSED 127.0.0.1:11434",
+    "at Engine.Api.Handle() in /src/Engine/Api.cs:line 42",
     "upstream https://engine-3.models.svc:443 did not answer",
     "http://172.20.1.4/v1",
 ]
@@ -209,6 +214,12 @@ def test_what_the_request_says_is_only_quoted() -> None:
     [
         ("Retry-After: 3\r\n", PASS, PASS),
         ("Retry-After: Thu, 01 Jan 2026 00:00:09 GMT\r\n", PASS, PASS),
+        ("Retry-After: Thursday, 01-Jan-26 00:00:09 GMT\r\n", PASS, PASS),
+        ("Retry-After: Thu Jan  1 00:00:09 2026\r\n", PASS, PASS),
+        ("Retry-After: Thu, 01 Jan 2026 02:00:09 +0200\r\n", FAIL, PASS),
+        ("Retry-After: Thu, 01 Jan 2026 00:00:09\r\n", FAIL, PASS),
+        ("Retry-After: 2026-01-01T00:00:09Z\r\n", FAIL, PASS),
+        ("Retry-After: 1s\r\n", FAIL, PASS),
         ("Retry-After: soon\r\n", FAIL, PASS),
         ("Retry-After: -1\r\n", FAIL, PASS),
         ("Retry-After: 1.5\r\n", FAIL, PASS),
@@ -222,6 +233,30 @@ def test_limited_rate(extra: str, form: Outcome, shape: Outcome) -> None:
     assert _found(CHAT, "error.retry-after-form", limited) is form
     assert _found(CHAT, "error.retry-after", limited) is shape
     assert _found(CHAT, "error.limit-envelope", limited) is PASS
+
+
+LIMITED: dict[str, tuple[bytes, dict[str, Any], Outcome]] = {
+    "a page": (http(429, b"<html>slow down</html>"), {}, FAIL),
+    "nothing": (http(429, b""), {}, FAIL),
+    "nothing to GET": (http(429, b""), {"method": "GET"}, Outcome.INCONCLUSIVE),
+    "nothing to HEAD": (http(429, b""), {"method": "HEAD"}, Outcome.INCONCLUSIVE),
+    "half of it": (
+        http(429, json.dumps(_error(code=429)).encode())[:-10],
+        {"ending": Ending.CLOSED},
+        Outcome.INCONCLUSIVE,
+    ),
+    "deeper than our reader goes": (http(429, b"[" * 5000 + b"]" * 5000), {}, Outcome.INCONCLUSIVE),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_body_of_a_limited_rate(name: str) -> None:
+    """The document speaks of its own method, and of bodies that arrived: a gateway's 429 to HEAD has none at all."""
+    contract, operation = contract_of(CHAT)
+    wire, how, expected = LIMITED[name]
+    each = exchange(operation, b"" if "method" in how else request(operation), wire, **how)
+
+    assert outcomes(contract, operation, each)["error.limit-envelope"] is expected
 
 
 def test_other_methods_are_not_judged_by_the_document() -> None:
@@ -279,4 +314,4 @@ def test_a_run_outlives_a_limited_rate(fault: str) -> None:
     found = findings_of("seekr-chat", fault)
 
     assert not [finding.check for finding in found if finding.outcome is Outcome.INCONCLUSIVE]
-    assert departed("seekr-chat", fault) == list(FAULTS[fault].caught_by)
+    assert verdict_of("seekr-chat", fault)[0] == list(FAULTS[fault].caught_by)

@@ -152,6 +152,18 @@ CALLS: dict[str, tuple[Exchange, set[str]]] = {
         ),
         set(),
     ),
+    "stop behind the function that the request names": (
+        whole(
+            "seekr-chat",
+            lambda answer: answer["choices"][0].update(
+                message={"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+                finish_reason="stop",
+            ),
+            functions=[{"name": "f"}],
+            function_call={"name": "f"},
+        ),
+        set(),
+    ),
     "calls in a stream": (stream("seekr-chat", _streams_calls("tool_calls"), tools=TOOLS), set()),
     "stop behind calls in a stream": (
         stream("seekr-chat", _streams_calls("stop"), tools=TOOLS),

@@ -59,6 +59,8 @@ TAGS = [
     "[THINK]hm[/THINK]",
     "◁think▷hm◁/think▷",
     "<|channel|>analysis<|message|>hm",
+    "<|START_THINKING|>hm<|END_THINKING|>",
+    "<|begin_of_thought|>hm<|end_of_thought|>",
 ]
 INNOCENT = [
     "I think so.",
@@ -86,6 +88,21 @@ def test_tags_in_the_text_are_found(text: str) -> None:
 def test_other_text_passes(text: str | None) -> None:
     """Words, markup of other kinds and no text at all."""
     assert outcome(whole(text)) in (Outcome.PASS, Outcome.NOT_RUN)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DeepSeek writes `<think>` before it answers.", Outcome.PASS),
+        ("Between `<think>` and `</think>` stands the reasoning.", Outcome.PASS),
+        ("<think>use `x` here</think>It is `y`.", Outcome.WARN),
+        ("use `x` here</think>It is `y`.", Outcome.WARN),
+        ("an odd ` in it\n</think>It is `y`.", Outcome.WARN),
+    ],
+)
+def test_a_tag_that_is_quoted_as_code_is_spoken_of(text: str, expected: Outcome) -> None:
+    """A right answer about models names their tags in backticks; one that thinks does not."""
+    assert outcome(whole(text)) is expected
 
 
 def test_an_answer_about_tags_is_asked_for() -> None:

@@ -56,6 +56,12 @@ CASES: dict[str, tuple[str, str, list[tuple[Any, int]], Outcome]] = {
     ),
     "a temperature may be refused": (CHAT, "request.plain-accepted", [(_body(CHAT), 400)], NOT_RUN),
     "a stream may be": (CHAT, "request.plain-accepted", [(_body(CHAT, temperature=..., stream=True), 400)], NOT_RUN),
+    "a null is a matter of its own": (
+        CHAT,
+        "request.plain-accepted",
+        [(_body(CHAT, temperature=..., user=None), 400)],
+        NOT_RUN,
+    ),
     "a great limit may be": (
         CHAT,
         "request.plain-accepted",
@@ -145,6 +151,32 @@ def test_requests_and_their_statuses(name: str) -> None:
     spec, check, asked, expected = CASES[name]
 
     assert _found(spec, check, *(_asked(spec, body, status) for body, status in asked)) is expected
+
+
+LONG = {"messages": [{"role": "user", "content": "word " * 2000}], "temperature": ...}
+FILTERED = json.dumps(
+    {"error": {"message": "filtered", "type": None, "param": "prompt", "code": "content_filter"}}
+).encode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "answer", "plain", "valid"),
+    [
+        ({"temperature": ...}, 400, None, FAIL, NOT_RUN),
+        (LONG, 400, None, NOT_RUN, Outcome.REFUSED),  # may be longer than the context
+        ({"temperature": ...}, 400, FILTERED, NOT_RUN, NOT_RUN),  # as Azure says it
+        ({"temperature": ...}, 402, None, NOT_RUN, NOT_RUN),  # the balance is used up
+        ({}, 402, None, NOT_RUN, NOT_RUN),
+    ],
+)
+def test_refusals_that_are_not_about_the_form(
+    changes: dict[str, Any], status: int, answer: bytes | None, plain: Outcome, valid: Outcome
+) -> None:
+    """What a user's own traffic holds may be too long, filtered, or unpaid: no fault of the server."""
+    contract, operation = contract_of(CHAT)
+    found = outcomes(contract, operation, _asked(CHAT, _body(CHAT, **changes), status, answer=answer))
+
+    assert (found["request.plain-accepted"], found["request.valid"]) == (plain, valid)
 
 
 def test_an_error_told_with_200_is_no_acceptance() -> None:

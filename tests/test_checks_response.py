@@ -69,6 +69,12 @@ CASES: dict[str, tuple[Callable[[dict[str, Any]], Any], dict[str, Any], set[str]
     "null calls": (_message(content="x", tool_calls=None), {}, set()),
     "another speaker": (_said({"role": "user", "content": "x"}), {}, {"response.role"}),
     "no speaker": (_said({"content": "x"}), {}, {"response.role"}),
+    "the user's message continued": (_said({"role": "user", "content": "x"}), {"add_generation_prompt": False}, set()),
+    "another speaker in a message of its own": (
+        _said({"role": "user", "content": "x"}),
+        {"add_generation_prompt": True},
+        {"response.role"},
+    ),
     "a dated version of the model": (lambda answer: answer.update(model=f"{MODEL}-2024-08-06"), {}, set()),
     "an older version of the model": (lambda answer: answer.update(model=f"{MODEL}-0613"), {}, set()),
     "a smaller model": (lambda answer: answer.update(model=f"{MODEL}-mini"), {}, {"response.model"}),

@@ -56,6 +56,8 @@ CASES = {
     "no character beyond ASCII": ("cafe", "cafe", {}, Outcome.PASS),
     "U+FFFD in the middle of a stream": ("café au lait", BROKEN, {}, Outcome.FAIL),
     "U+FFFD in both forms: the model said it": (BROKEN, BROKEN, {}, Outcome.NOT_RUN),
+    "U+FFFD in another text: the model said that": ("café au lait", "tea \ufffd\ufffd milk", {}, Outcome.NOT_RUN),
+    "U+FFFD, and white space that only one form has": ("café au lait", f" {BROKEN}", {}, Outcome.FAIL),
     "U+FFFD at the end: the limit cut a character": ("cafe", "caf\ufffd", {}, Outcome.PASS),
     "U+FFFD, with sampling": ("café au lait", BROKEN, {"temperature": 1}, Outcome.NOT_RUN),
     "U+FFFD, with a seed": ("café au lait", BROKEN, {"temperature": 1, "seed": 1}, Outcome.FAIL),
@@ -92,6 +94,6 @@ def test_replacement_character_is_not_judged(exchanges: list[Exchange]) -> None:
 def test_raw_replacement_character() -> None:
     """As UTF-8 in place of an escape."""
     contract, operation = contract_of("openai-chat")
-    exchanges = [_whole("openai-chat", "a"), _streamed("openai-chat", "xRAWx", raw="\ufffd".encode())]
+    exchanges = [_whole("openai-chat", "xäx"), _streamed("openai-chat", "xRAWx", raw="\ufffd".encode())]
 
     assert outcomes(contract, operation, *exchanges)[ID] is Outcome.FAIL

@@ -98,7 +98,27 @@ WHOLES: dict[str, tuple[Exchange, set[str]]] = {
         counting("seekr-completions", usage(completion=0), reason="stop", echo=True),
         set(),
     ),
+    "a filter answered, so that no model read or wrote": (
+        counting("seekr-chat", usage(0, 0), reason="content_filter"),
+        set(),
+    ),
     "an empty prompt": (counting("seekr-completions", usage(prompt=0), prompt=""), set()),
+    "empty prompts": (counting("seekr-completions", usage(prompt=0), prompt=["", ""]), set()),
+    "an empty prompt and one that is not": (
+        counting("seekr-completions", usage(prompt=0), prompt=["", "a"]),
+        {"usage.counted"},
+    ),
+    "the first token alone": (counting("seekr-completions", usage(prompt=0), prompt=[[0]]), {"usage.counted"}),
+    "parts without text": (
+        counting("seekr-chat", usage(prompt=0), messages=[{"role": "user", "content": [{"type": "text", "text": ""}]}]),
+        set(),
+    ),
+    "parts with text": (
+        counting(
+            "seekr-chat", usage(prompt=0), messages=[{"role": "user", "content": [{"type": "text", "text": "a"}]}]
+        ),
+        {"usage.counted"},
+    ),
     "messages without content": (
         counting("seekr-chat", usage(prompt=0), messages=[{"role": "user", "content": ""}]),
         set(),
@@ -230,6 +250,25 @@ def test_where_a_stream_brings_its_usage(case: str) -> None:
     each, expected = STREAMS[case]
 
     assert departed("seekr-chat", each) == expected
+
+
+@pytest.mark.parametrize(("prompts", "trips"), [(["a b c", "a b c d"], False), ("a b c", True)])
+def test_each_of_several_prompts_may_be_counted_apart(prompts: Any, trips: bool) -> None:
+    """By vLLM each chunk counts the prompt that it belongs to, and the last one all of them."""
+    operation = contract_of("seekr-completions")[1]
+    base = {name: value for name, value in chunks(operation)[0].items() if name != "choices"}
+
+    def piece(index: int, tokens: int, reason: str | None) -> dict[str, Any]:
+        choice = {"index": index, "text": " x", "finish_reason": reason}
+        return {**base, "choices": [choice], "usage": usage(3 + index, tokens)}
+
+    indexes = range(len(prompts)) if isinstance(prompts, list) else range(1)
+    payloads = [piece(index, 1, None) for index in indexes] + [piece(index, 2, "length") for index in indexes]
+    payloads.append({**base, "choices": [], "usage": usage(7, 2 * len(indexes))})
+    body = stream_request(operation, prompt=prompts, max_tokens=2, **CONTINUOUS)
+    each = exchange(operation, body, chunked(sse(payloads)))
+
+    assert departed("seekr-completions", each) == ({"usage.stream-continuous"} if trips else set())
 
 
 def test_continuous_usage_is_no_promise_of_a_document_without_it() -> None:

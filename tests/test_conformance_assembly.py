@@ -1,12 +1,15 @@
 """An answer put together from its pieces is the same as the whole one, and no piece breaks it."""
 
+import json
 from typing import Any
 
 import pytest
+from assembled import Said, choice, of_stream, of_whole, said
 from hypothesis import given
 from hypothesis import strategies as st
+from transcripts import chunked, contract_of, exchange, http, request, sse, stream_request, whole_answer
 
-from streamgauge.conformance.assembly import Answer, Call, Choice, Token, assemble_chunks, assemble_whole
+from streamgauge.conformance.assembly import Answer, Call, Token, answer_in
 
 
 def chunk(*choices: dict[str, Any], **members: Any) -> dict[str, Any]:
@@ -27,13 +30,6 @@ def call(index: int, id_: str | None = None, name: str | None = None, arguments:
 def token(text: str, logprob: Any) -> dict[str, Any]:
     """Log-probabilities of one token, as a chat has them."""
     return {"content": [{"token": text, "logprob": logprob, "top_logprobs": []}]}
-
-
-def choice(
-    text: str = "", reasoning: str = "", calls: tuple[Call, ...] = (), finish: str = "", tokens: Any = None
-) -> Choice:
-    """A choice that tells only what is given."""
-    return Choice(text, reasoning, calls, finish, tokens)
 
 
 STREAMS = [
@@ -83,6 +79,19 @@ STREAMS = [
         id="arguments as an object",
     ),
     pytest.param(
+        [
+            chunk(delta(function_call={"name": "f", "arguments": ""})),
+            chunk(delta(function_call={"arguments": "{}"})),
+        ],
+        {0: choice(calls=(Call("f", "{}"),))},
+        id="a function call by the older name",
+    ),
+    pytest.param(
+        [chunk({"index": 0, "message": {"content": "a"}}), chunk({"index": 0, "delta": {}, "text": "b"})],
+        {0: choice("a")},
+        id="a message in a chunk counts where there is no delta, a text where there is neither",
+    ),
+    pytest.param(
         [chunk(delta(logprobs=token("a", -1))), chunk(delta(logprobs=token("b", -2.5))), chunk(delta())],
         {0: choice(tokens=(Token("a", -1.0), Token("b", -2.5)))},
         id="log-probabilities of chat",
@@ -106,9 +115,12 @@ STREAMS = [
 
 
 @pytest.mark.parametrize(("chunks", "expected"), STREAMS)
-def test_stream(chunks: list[dict[str, Any]], expected: dict[int, Choice]) -> None:
+def test_stream(chunks: list[dict[str, Any]], expected: dict[int, Said]) -> None:
     """Pieces with the same indexes belong together, in the order in which they came."""
-    assert assemble_chunks(chunks) == Answer(expected, None)
+    answer = of_stream(chunks)
+
+    assert said(answer) == expected
+    assert answer.completion_tokens is None
 
 
 def test_whole() -> None:
@@ -120,7 +132,10 @@ def test_whole() -> None:
     }
     body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {"completion_tokens": 3}}
 
-    assert assemble_whole(body) == Answer({0: choice("ab", "r", (Call("f", "{}"), Call("g", "")), "stop")}, 3)
+    answer = of_whole(body)
+
+    assert said(answer) == {0: choice("ab", "r", (Call("f", "{}"), Call("g", "")), "stop")}
+    assert answer.completion_tokens == 3
 
 
 def test_usage_is_the_last_one() -> None:
@@ -132,8 +147,8 @@ def test_usage_is_the_last_one() -> None:
         chunk(usage=5),
     ]
 
-    assert assemble_chunks(chunks).completion_tokens == 2
-    assert assemble_chunks([chunk(usage={"completion_tokens": True})]).completion_tokens is None
+    assert of_stream(chunks).completion_tokens == 2
+    assert of_stream([chunk(usage={"completion_tokens": True})]).completion_tokens is None
 
 
 @pytest.mark.parametrize(
@@ -173,7 +188,7 @@ ODD = st.recursive(
 @given(st.lists(st.dictionaries(st.sampled_from(["choices", "usage"]), ODD), max_size=3))
 def test_no_shape_breaks_it(chunks: list[dict[str, Any]]) -> None:
     """Whatever JSON comes, an answer is made of it, the whole way and the other; it can be compared."""
-    for answer in (assemble_chunks(chunks), *map(assemble_whole, chunks), assemble_whole(chunks)):
+    for answer in (of_stream(chunks), *map(of_whole, chunks)):
         assert all(isinstance(each.generated, str) for each in answer.choices.values())
         assert all(call.plain for each in answer.choices.values() for call in each.calls)
         assert answer == answer
@@ -182,7 +197,38 @@ def test_no_shape_breaks_it(chunks: list[dict[str, Any]]) -> None:
 @given(st.lists(st.text(max_size=5), max_size=6))
 def test_cutting_is_invisible(pieces: list[str]) -> None:
     """Law: a text in pieces is the text."""
-    streamed = assemble_chunks([chunk(delta(content=piece)) for piece in [*pieces, ""]])
-    whole = assemble_whole({"choices": [{"index": 0, "message": {"content": "".join(pieces)}}]})
+    cut = of_stream([chunk(delta(content=piece)) for piece in [*pieces, ""]])
+    whole = of_whole({"choices": [{"index": 0, "message": {"content": "".join(pieces)}}]})
 
-    assert streamed == whole
+    assert said(cut) == said(whole)
+    assert [piece.text for piece in cut.choices[0].pieces] == [piece for piece in pieces if piece]
+
+
+def test_ends_and_speech_are_kept_with_their_chunks() -> None:
+    """Every finish reason is there, whatever it is, with the chunk that brought it; so is who spoke at all."""
+    payloads = [
+        chunk(delta(), delta(1, refusal="no")),
+        chunk(delta(finish="length"), delta(1, finish="stop")),
+        chunk({"index": 0, "delta": {}, "finish_reason": ["odd"]}),
+        {"error": {"message": "broken"}, "choices": [delta(content="never")]},
+    ]
+    _, operation = contract_of("openai-chat")
+    answer = answer_in(exchange(operation, stream_request(operation), chunked(sse(payloads))))
+    first, second = answer.choices.values()
+
+    assert (first.reasons, second.reasons) == (["length", ["odd"]], ["stop"])
+    assert [end.event.number for _, end in first.ends if end] == [1, 2]
+    assert (first.speaks, second.speaks) == (False, True)
+
+
+def test_an_answer_is_found_in_an_exchange_of_either_form() -> None:
+    """A whole answer's pieces have no chunk; what is no JSON object says nothing. Each is put together once."""
+    _, operation = contract_of("openai-chat")
+    right = exchange(operation, request(operation), http(200, json.dumps(whole_answer(operation)).encode()))
+    empty = exchange(operation, request(operation), http(200, b"[1]"))
+    answer = answer_in(right)
+
+    assert [(piece.text, piece.chunk) for piece in answer.choices[0].pieces] == [("one two", None)]
+    assert answer.completion_tokens == 8
+    assert answer_in(right) is answer
+    assert answer_in(empty) == Answer({}, None)

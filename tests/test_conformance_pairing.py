@@ -13,6 +13,7 @@ from streamgauge.conformance import pairing
 from streamgauge.conformance.pairing import (
     Floor,
     Group,
+    Groups,
     Verdict,
     chance_apart,
     floor_of,
@@ -76,18 +77,19 @@ APART = Group((0,) * 4, (1,) * 4)
 )
 def test_verdict(group: Group, others: tuple[Group, ...], expected: Verdict) -> None:
     """Known truths, one for each rule."""
-    assert verdict(group, (group, *others)) is expected
+    assert verdict(group, Groups((group, *others))) is expected
 
 
 @given(st.lists(GROUPS, min_size=1, max_size=3), st.permutations(range(4)))
 def test_names_are_only_names(groups: list[Group], other: list[int]) -> None:
     """Law: what the answers are called changes nothing."""
-    renamed = [
+    original = Groups(groups)
+    renamed = Groups(
         Group(tuple(other[each] for each in group.whole), tuple(other[each] for each in group.streamed))
         for group in groups
-    ]
+    )
 
-    assert [verdict(group, groups) for group in groups] == [verdict(group, renamed) for group in renamed]
+    assert [verdict(group, original) for group in original] == [verdict(group, renamed) for group in renamed]
 
 
 @given(GROUPS)
@@ -150,9 +152,9 @@ def test_chance_apart_is_that_of_a_model_with_two_answers() -> None:
     coin = Group((0, 1), (0, 1))
     fifth = Group((0, 0, 0, 0, 1), (0, 0, 0, 0, 1))  # 8 of 20 pairs differ: 2e(1 - e) = 0.4
 
-    assert chance_apart(APART, [APART]) == 0
-    assert chance_apart(APART, [APART, coin]) == 2 * 0.5**4
-    assert chance_apart(APART, [APART, fifth]) == pytest.approx(2 * ((1 - math.sqrt(0.2)) / 2) ** 4)
+    assert chance_apart(APART, Groups([APART])) == 0
+    assert chance_apart(APART, Groups([APART, coin])) == 2 * 0.5**4
+    assert chance_apart(APART, Groups([APART, fifth])) == pytest.approx(2 * ((1 - math.sqrt(0.2)) / 2) ** 4)
 
 
 def test_names_of() -> None:
@@ -176,11 +178,12 @@ def _simulated(noise: float, others: int, damage: float, times: int = 4, questio
 
     outcomes: Counter[str] = Counter()
     for _ in range(RUNS):
-        groups = []
+        made = []
         for _ in range(questions):
             whole = [answer() for _ in range(times)]
             streamed = [-1 - each if draws.random() < damage else each for each in (answer() for _ in range(times))]
-            groups.append(Group(tuple(whole), tuple(streamed), damaged=any(each < 0 for each in streamed)))
+            made.append(Group(tuple(whole), tuple(streamed), damaged=any(each < 0 for each in streamed)))
+        groups = Groups(made)
         found = {verdict(group, groups) for group in groups}
         worst = [each for each in (Verdict.DIFFERENT, Verdict.UNCLEAR) if each in found]
         outcomes[worst[0].name if worst else "PASS"] += 1

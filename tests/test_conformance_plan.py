@@ -195,6 +195,22 @@ def test_one_null_does_not_void_all_cases(spec: str) -> None:
     assert any(None in body.values() for body in valid if len(body) < 6)
 
 
+def test_no_default_of_an_idle_option_voids_all_cases() -> None:
+    """
+    Seekr's chat document has defaults for options of log-probabilities and tools: few cases name one alone.
+
+    llama.cpp refuses `top_logprobs: 0` without logprobs, OpenAI `parallel_tool_calls` and `tool_choice` without tools.
+    """
+    _, operation = contract_of("seekr-chat")
+    bodies = [probe.body for probe in generated(operation, MODEL) if isinstance(probe.body, dict)]
+    pairs = {"top_logprobs": "logprobs", "tool_choice": "tools", "parallel_tool_calls": "tools"}
+    idle = {name: [body[name] for body in bodies if name in body and not body.get(of)] for name, of in pairs.items()}
+
+    for name, values in idle.items():
+        assert 0 < len(values) * 10 < len(bodies), name
+    assert any(value is False for value in idle["top_logprobs"])
+
+
 def test_generation_is_deterministic() -> None:
     """The same document gives the same cases under the same ids."""
     _, operation = contract_of("seekr-completions")

@@ -229,7 +229,7 @@ def test_text_of_the_server_is_made_fit_to_be_shown() -> None:
     assert len(actual) < 500
 
 
-def test_partners_ask_the_same() -> None:
+def test_a_group_asks_the_same() -> None:
     """The two forms of one request see each other, and nobody else: not another prompt, not another credential."""
     contract, operation = contract_of("seekr-chat")
     answer = http(200, str(whole_answer(operation)).encode())
@@ -239,7 +239,7 @@ def test_partners_ask_the_same() -> None:
     stranger = exchange(operation, request(operation), answer, credential=Credential.NONE, probe="d")
     cases = cases_of([first, second, other, stranger], operation, contract, target="t", model=MODEL)
 
-    assert [case.partners for case in cases] == [(second,), (first,), (), ()]
+    assert list(cases[0].others.groups.values()) == [(first, second), (other,), (stranger,)]
     assert all(case.others == (first, second, other, stranger) for case in cases)
 
 

@@ -156,6 +156,59 @@ def test_undocumented_property_of_a_stream_promises_nothing(
         assert (check in departures(contract, operation, answer)) == trips
 
 
+def test_two_documented_forms_of_errors_are_two_forms(tmp_path: Path) -> None:
+    """FastAPI documents `detail` for 422 and leaves the other errors to their author: who keeps to both has no choice."""
+    contract, operation = own(tmp_path, {"400": described(SHAPE), "422": described(DETAIL), "404": described(SHAPE)})
+    malformed = exchange(operation, b"{", http(400, json.dumps(ERROR).encode()))
+    wrong = exchange(operation, request(operation, model=3), http(422, b'{"detail": []}'))
+    found = outcomes(contract, operation, malformed, wrong)
+
+    assert found["error.one-envelope"] is found["error.envelope"] is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"), [("GET", Outcome.NOT_RUN), ("HEAD", Outcome.NOT_RUN), ("PUT", Outcome.WARN)]
+)
+def test_another_method_may_be_documented(tmp_path: Path, method: str, expected: Outcome) -> None:
+    """OpenAI lists stored completions by GET on the path that POST creates them on."""
+    own(tmp_path)
+    document = json.loads((tmp_path / "own.json").read_text())
+    document["paths"]["/chat/completions"]["get"] = {"responses": {"200": {"description": ""}}}
+    (tmp_path / "own.json").write_text(json.dumps(document))
+    (contract,) = load_contracts([str(tmp_path / "own.json")])
+    operation = next(each for each in contract.operations if each.method == "POST")
+    answer = exchange(operation, b"", http(200, b"{}"), method=method)
+
+    assert outcomes(contract, operation, answer)["request.method"] is expected
+
+
+def test_a_document_without_streams_says_nothing_of_their_statuses(tmp_path: Path) -> None:
+    """There, a wrong request for a stream has two faults, and may be refused for either."""
+    own(tmp_path)
+    document = json.loads((tmp_path / "own.json").read_text())
+    post = document["paths"]["/chat/completions"]["post"]
+    del post["responses"]["200"]["content"][SSE]
+    post["requestBody"]["content"][JSON]["schema"]["properties"]["messages"] = {"type": "array"}
+    (tmp_path / "own.json").write_text(json.dumps(document))
+    (contract,) = load_contracts([str(tmp_path / "own.json")])
+    (operation,) = contract.operations
+    refused = http(422, json.dumps(ERROR).encode())
+    whole = exchange(operation, request(operation, messages=3), refused, probe="whole")
+    stream = exchange(operation, request(operation, messages=3, stream=True), http(400, json.dumps(ERROR).encode()))
+
+    assert outcomes(contract, operation, whole, stream)["request.stream-status"] is Outcome.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("messages", [5, True, 1.5, "x", [5], {"a": 1}, None])
+def test_document_may_leave_the_messages_open(tmp_path: Path, messages: Any) -> None:
+    """A request that such a document allows may hold anything there: no check fails over it."""
+    contract, operation = own(tmp_path)
+    answer = http(200, json.dumps(whole_answer(operation)).encode())
+    found = outcomes(contract, operation, exchange(operation, request(operation, messages=messages), answer))
+
+    assert Outcome.ERROR not in found.values()
+
+
 # -- requests and answers ----------------------------------------------------------------------------------------------
 
 
@@ -222,6 +275,19 @@ def test_key_that_is_refused_now_and_then_fails_with_counts() -> None:
     assert (finding.outcome, finding.counts) == (Outcome.FAIL, {Outcome.PASS: 2, Outcome.FAIL: 1})
     forbidden = exchange(CHAT, request(CHAT), http(403, json.dumps({"error": {"message": "no", "code": 403}}).encode()))
     assert outcomes(CONTRACT, CHAT, forbidden)["auth.accepted"] is Outcome.PASS
+
+
+@pytest.mark.parametrize("given", [1.5, 0, True, "x", [], [[]], {}, {"content": 1}])
+def test_logprobs_of_any_type_are_judged(given: Any) -> None:
+    """What is no object has no arrays."""
+    answer = whole_answer(CHAT)
+    answer["choices"][0]["logprobs"] = given
+    wire = http(200, json.dumps(answer).encode())
+
+    assert (
+        outcomes(CONTRACT, CHAT, exchange(CHAT, request(CHAT, logprobs=True), wire))["response.logprobs"]
+        is Outcome.FAIL
+    )
 
 
 # -- captures ----------------------------------------------------------------------------------------------------------

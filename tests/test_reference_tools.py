@@ -6,11 +6,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from assembled import of_stream, of_whole, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_responder import CHAT, OPEN_CHAT, USER, ask
 
-from streamgauge.conformance.assembly import assemble_chunks, assemble_whole
 from streamgauge.reference.errors import Refusal
 from streamgauge.reference.tools import forced_call
 from streamgauge.wire.sse import DONE, SseReader
@@ -83,7 +83,10 @@ def test_whole(name: str, choice: Any, finish: str) -> None:
 )
 def test_both_forms_are_the_same(name: str, changes: dict[str, Any]) -> None:
     """Text, calls, finish reasons and usage, whatever cuts them; stop strings end texts, not calls."""
-    assert assemble_chunks(streamed(name, **changes)) == assemble_whole(whole(name, **changes))
+    one, other = of_stream(streamed(name, **changes)), of_whole(whole(name, **changes))
+
+    assert said(one) == said(other)
+    assert one.completion_tokens == other.completion_tokens
 
 
 @pytest.mark.parametrize("name", SPECS)

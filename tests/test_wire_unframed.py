@@ -47,3 +47,13 @@ def test_heads_stop_at_the_body() -> None:
         (103, "2", [("link", "a")]),
         (200, "2", [("x", "1")]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [("5", 5), ("x", None), ("5\x13", None), ("\xb2", None), ("9" * 5000, None)]
+)
+def test_announced_length_may_be_no_number(length: str, expected: int | None) -> None:
+    """Nobody has read the field by its grammar (RFC 9110, 8.6): what is no number announces nothing."""
+    wire = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello".encode("latin-1", "replace")
+
+    assert decode_unframed(wire, (), complete=False).announced == expected

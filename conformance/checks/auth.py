@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.once import once
 from streamgauge.conformance.predicates import answered, key_refused, lacks_key
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.security import documented_auth, named_places
@@ -50,12 +51,14 @@ def _accepted(exchange: Exchange) -> bool:
     return 200 <= exchange.status < 300
 
 
+@once
 def _known(case: Case) -> frozenset[str]:
     """What was asked with the right key and answered."""
     right = (other for other in case.others if other.request.credential is Credential.VALID)
     return frozenset(other.question for other in right if _accepted(other) and other.question)
 
 
+@once
 def _tells_keys_apart(case: Case) -> bool:
     """The right key opens, and nothing else does; otherwise other forms of the key tell nothing."""
     others = [other for other in case.others if _accepted(other)]
@@ -68,15 +71,21 @@ def _tried(case: Case, *credentials: Credential) -> bool:
     return _sent(case, *credentials) and _tells_keys_apart(case)
 
 
-def _told_elsewhere(case: Case) -> bool:
-    """The same form of the key is answered wrongly with a right body, too."""
-    return any(
-        other.request.credential is case.exchange.request.credential
-        and other.request.is_json
-        and other.status not in (0, *_acceptable(case))
-        and not other.rate_limited
+@once
+def _answered_wrongly(case: Case) -> frozenset[Credential]:
+    """The forms of the key that get the wrong answer with a right body."""
+    return frozenset(
+        other.request.credential
         for other in case.others
+        if other.request.is_json and other.status not in (0, *_acceptable(case)) and not other.rate_limited
     )
+
+
+@once
+def _opening(case: Case) -> list[str]:
+    """The forms that let somebody in beside the usual one, in words; not those that have no right key."""
+    forms = dict.fromkeys(other.request.credential for other in case.others if _accepted(other))
+    return [IN_WORDS[each] for each in forms if not each.usual and not each.keyless]
 
 
 def _names_header(operation: Operation, contract: Contract) -> bool:
@@ -108,9 +117,7 @@ def accepted(case: Case) -> Iterator[Departure]:
     if key_refused(case):
         auth = case.contract.profile.auth
         form = auth.header if auth.scheme == "raw" else f"{auth.header}: {auth.scheme}"
-        forms = [other.request.credential for other in case.others if _accepted(other)]
-        opens = [IN_WORDS[each] for each in dict.fromkeys(forms) if not each.usual and not each.keyless]
-        hint = f"; accepted: {', '.join(opens)}" if opens else ""
+        hint = f"; accepted: {', '.join(opens)}" if (opens := _opening(case)) else ""
         yield Departure("any other status", f"401 to the key in the form {form}{hint}")
 
 
@@ -170,7 +177,10 @@ def wrong(case: Case) -> Iterator[Departure]:
     requirement="An answer about the body tells a stranger how the endpoint reads it.",
     source="common practice; the documents do not say which of two faults is named first",
     applies=lambda case: (
-        answered(case) and lacks_key(case) and not case.exchange.request.is_json and not _told_elsewhere(case)
+        answered(case)
+        and lacks_key(case)
+        and not case.exchange.request.is_json
+        and case.exchange.request.credential not in _answered_wrongly(case)
     ),
     concerns=key_needed,
     absent=_NO_KEY,

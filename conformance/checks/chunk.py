@@ -4,16 +4,18 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from streamgauge.conformance.assembly import Piece, answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.choices import Piece, told
-from streamgauge.conformance.frame import far_from, is_moment, names_model, not_an_integer
+from streamgauge.conformance.frame import far_from, names_model, not_an_integer
 from streamgauge.conformance.limits import misshapen
 from streamgauge.conformance.predicates import (
     chunked,
+    continues_message,
     count_of_choices,
     documented_stream,
     ended,
     index_of,
+    is_chat,
     payloads,
     undocumented,
     valid_request,
@@ -24,6 +26,7 @@ from streamgauge.conformance.unsaid import NOTHING_SAID, unsaid
 from streamgauge.contract.contract import CHAT, SSE
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk, Evidence
+from streamgauge.wire.json import is_number
 
 _SCHEMA = "/responses/200/content/text~1event-stream/schema"
 
@@ -135,14 +138,14 @@ def created_integer(case: Case) -> Iterator[Departure]:
     "`created` of a chunk is the moment of the answer in seconds since 1970",
     requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
     source=CLIENTS,
-    applies=lambda case: chunked(case) and any(is_moment(chunk.object.get("created")) for chunk in payloads(case)),
+    applies=lambda case: chunked(case) and any(is_number(chunk.object.get("created")) for chunk in payloads(case)),
     needs=(Evidence.CLOCK,),
 )
 def created_seconds(case: Case) -> Iterator[Departure]:
     """Milliseconds overflow 32-bit clients; zero or a start-up time misleads logs."""
     for chunk in payloads(case):
         created = chunk.object.get("created")
-        if is_moment(created) and (found := far_from(case.exchange.started, created)):
+        if is_number(created) and (found := far_from(case.exchange.started, created)):
             yield Departure(*found, event=chunk.event)
             return
 
@@ -213,18 +216,14 @@ def chat_chunked(case: Case) -> bool:
     return chunked(case) and case.operation.family == CHAT
 
 
-def _is_chat(operation: Any, contract: Any) -> bool:
-    return bool(operation.family == CHAT)
-
-
 @check(
     "chunk.role-first",
     Level.SHOULD,
     "The first delta of each choice has the role assistant",
     requirement="delta.role: the role of the author of this message.",
     source=CLIENTS,
-    applies=chat_chunked,
-    concerns=_is_chat,
+    applies=lambda case: chat_chunked(case) and not continues_message(case),
+    concerns=is_chat,
 )
 def role_first(case: Case) -> Iterator[Departure]:
     """Clients open the message with it."""
@@ -248,7 +247,7 @@ def role_first(case: Case) -> Iterator[Departure]:
     requirement="Chunks are deltas: what was said is not said again.",
     source=CLIENTS,
     applies=chat_chunked,
-    concerns=_is_chat,
+    concerns=is_chat,
 )
 def role_once(case: Case) -> Iterator[Departure]:
     """Some clients join the strings of a delta: the role becomes `assistantassistant`."""
@@ -269,7 +268,7 @@ def role_once(case: Case) -> Iterator[Departure]:
     requirement="Chunks are deltas: what is not new is not there.",
     source=CLIENTS,
     applies=chat_chunked,
-    concerns=_is_chat,
+    concerns=is_chat,
 )
 def role_null(case: Case) -> Iterator[Departure]:
     """Clients with a strict schema (the Vercel AI SDK up to 3.3) take no null; the first delta is `chunk.role-first`'s."""
@@ -290,7 +289,7 @@ def role_null(case: Case) -> Iterator[Departure]:
     requirement="required: index, delta",
     source=f"{_SCHEMA}; {CLIENTS}",
     applies=chat_chunked,
-    concerns=_is_chat,
+    concerns=is_chat,
 )
 def no_message(case: Case) -> Iterator[Departure]:
     """A growing `message` beside the delta doubles the text in clients that know both."""
@@ -303,14 +302,15 @@ def no_message(case: Case) -> Iterator[Departure]:
 _FEWEST_GROWING = 3
 
 
-def _grow(pieces: list[Piece]) -> bool:
+def _grow(pieces: tuple[Piece, ...]) -> bool:
     """
     Whether each piece says again what the one before it said, and more.
 
     Strict, since a model may repeat itself: of several tokens in one piece, each twice as long, or of tokens such as
-    `-`, `--`, `---`. What is the first piece over and over again is such a repetition.
+    `-`, `--`, `---`. What is the first piece over and over again is such a repetition. A piece that says just the same as the
+    one before it adds nothing to either: the last chunk, or one whose token has no text.
     """
-    texts = [piece.text for piece in pieces]
+    texts = [text for text, _ in itertools.groupby(piece.text for piece in pieces)]
     if len(texts) < _FEWEST_GROWING or (texts[0] * len(texts[-1])).startswith(texts[-1]):
         return False
     return all(len(after) > len(before) and after.startswith(before) for before, after in itertools.pairwise(texts))
@@ -323,15 +323,18 @@ def _grow(pieces: list[Piece]) -> bool:
     requirement="required: index, delta (chat), text (completions)",
     source=f"{_SCHEMA} (a choice)",
     applies=lambda case: (
-        chunked(case) and any(len(each.pieces) >= _FEWEST_GROWING for each in told(case.exchange).values())
+        chunked(case) and any(len(each.pieces) >= _FEWEST_GROWING for each in answer_in(case.exchange).choices.values())
     ),
     absent=f"no stream with {_FEWEST_GROWING} pieces of text",
 )
 def delta_cumulative(case: Case) -> Iterator[Departure]:
     """Clients put the pieces one behind the other."""
-    for each in told(case.exchange).values():
-        if _grow(each.pieces) and (second := each.pieces[1].chunk):
-            yield Departure("the next piece of the text", "all of the text so far", event=second.event)
+    for each in answer_in(case.exchange).choices.values():
+        if _grow(each.pieces):
+            longer = next(piece.chunk for piece in each.pieces if piece.text != each.pieces[0].text)
+            yield Departure(
+                "the next piece of the text", "all of the text so far", event=longer.event if longer else None
+            )
             return
 
 
@@ -354,7 +357,7 @@ def text(case: Case) -> Iterator[Departure]:
     requirement="delta.tool_calls: the next pieces of tool calls",
     source=CLIENTS,
     applies=chat_chunked,
-    concerns=_is_chat,
+    concerns=is_chat,
 )
 def no_empty_calls(case: Case) -> Iterator[Departure]:
     """To some clients (Spring AI) an empty array is the beginning of a call: they lose the text that follows."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.choices import told
 from streamgauge.conformance.predicates import (
     choices_of,
     chunked,
@@ -158,13 +158,14 @@ def _where(chunk: Chunk | None) -> Any:
     requirement="finish_reason: tool_calls: the choice ended with tool calls.",
     source="/responses/200/content/application~1json/schema (finish_reason of a choice)",
     applies=lambda case: (
-        _answer(case) and any({"tool_calls", "function_call"} & _words(each) for each in told(case.exchange).values())
+        _answer(case)
+        and any({"tool_calls", "function_call"} & _words(each) for each in answer_in(case.exchange).choices.values())
     ),
     absent="no choice that ended with the reason tool_calls",
 )
 def tool_calls(case: Case) -> Iterator[Departure]:
     """An agent that waits for calls takes the first one of none."""
-    for index, each in told(case.exchange).items():
+    for index, each in answer_in(case.exchange).choices.items():
         for reason, chunk in each.ends:
             if reason in ("tool_calls", "function_call") and not each.calls:
                 yield Departure(f"a call in choice {index}", f"{reason} and no call", event=_where(chunk))
@@ -176,8 +177,8 @@ def _words(each: Any) -> set[str]:
 
 
 def _names_tool(case: Case) -> bool:
-    """Whether the request names the tool to call: OpenAI, and vLLM after it, answer `stop` then."""
-    return isinstance(case.exchange.sent.get("tool_choice"), dict)
+    """Whether the request names the tool, or the function, to call: OpenAI, and vLLM after it, answer `stop` then."""
+    return any(isinstance(case.exchange.sent.get(name), dict) for name in ("tool_choice", "function_call"))
 
 
 @check(
@@ -187,14 +188,16 @@ def _names_tool(case: Case) -> bool:
     requirement="finish_reason: tool_calls: the choice ended with tool calls.",
     source=CLIENTS,
     applies=lambda case: (
-        _answer(case) and not _names_tool(case) and any(each.calls for each in told(case.exchange).values())
+        _answer(case)
+        and not _names_tool(case)
+        and any(each.calls for each in answer_in(case.exchange).choices.values())
     ),
     absent="no choice that calls a tool which the request did not name",
     needs=(Evidence.REQUEST,),
 )
 def calls_told(case: Case) -> Iterator[Departure]:
     """Agents that switch on the reason never make the call. Cut calls end with `length` or `content_filter`."""
-    for each in told(case.exchange).values():
+    for each in answer_in(case.exchange).choices.values():
         if each.calls and each.reasons == ["stop"]:
             yield Departure("tool_calls", "stop, behind a tool call", event=_where(each.ends[0][1]))
             return
@@ -243,7 +246,7 @@ def _surely_cut(case: Case) -> bool:
     least = asked.get("min_tokens")
     if type(least) is int and least >= limit:
         return True
-    return limit == 1 and all(each.speaks for each in told(case.exchange).values())
+    return limit == 1 and all(each.speaks for each in answer_in(case.exchange).choices.values())
 
 
 @check(
@@ -258,7 +261,7 @@ def _surely_cut(case: Case) -> bool:
 )
 def length(case: Case) -> Iterator[Departure]:
     """Whoever is told `stop` takes half an answer for a whole one."""
-    for each in told(case.exchange).values():
+    for each in answer_in(case.exchange).choices.values():
         if each.reasons == ["stop"]:
             yield Departure("length", "stop", event=_where(each.ends[0][1]))
             return

@@ -8,6 +8,7 @@ from streamgauge.conformance.limits import judged_whole, misshapen
 from streamgauge.conformance.predicates import streamed, whole
 from streamgauge.contract.validator import Validator
 from streamgauge.outcomes import Level
+from streamgauge.wire.exchange import reports_error
 from streamgauge.wire.sse import DONE
 
 _RESPONSES = "/responses"
@@ -33,8 +34,7 @@ def _failed(case: Case) -> bool:
 )
 def not_in_200(case: Case) -> Iterator[Departure]:
     """Whoever looks at the status only takes it for an answer."""
-    body = case.exchange.json.value
-    if body.get("error") is not None or body.get("object") == "error":
+    if reports_error(case.exchange.json.value):
         yield Departure("a 4xx or 5xx status", "200 with an error body")
 
 

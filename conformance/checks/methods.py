@@ -22,7 +22,7 @@ from streamgauge.wire.exchange import Evidence
     applies=lambda case: (
         answered(case)
         and sends_key(case)
-        and case.exchange.request.method not in (case.operation.method, "OPTIONS")
+        and case.exchange.request.method not in {*case.operation.methods, case.operation.method, "OPTIONS"}
         and case.exchange.status < 500
     ),
     needs=(Evidence.REQUEST,),

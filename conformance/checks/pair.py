@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from streamgauge.conformance.assembly import Answer, Choice
 from streamgauge.conformance.check import Case, Departure, Judge, check
-from streamgauge.conformance.pairing import Group, Verdict, floor_of, names_of, verdict
+from streamgauge.conformance.once import once
+from streamgauge.conformance.others import Asked, asked
+from streamgauge.conformance.pairing import Floor, Group, Groups, Verdict, names_of, verdict
+from streamgauge.conformance.predicates import is_chat
 from streamgauge.conformance.questions import Question, first_of, questions
-from streamgauge.contract.contract import CHAT, Contract, Operation
+from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.text import one_line
 from streamgauge.wire.exchange import Evidence
@@ -74,10 +77,11 @@ def _close(one: Hashable, other: Hashable, tolerance: float) -> bool:
     return one == other
 
 
-def _tolerance(found: list[Question]) -> float:
+@once
+def _tolerance(case: Case) -> float:
     """For log-probabilities: what those of whole answers with the same tokens differ by, with a margin."""
     spread = 0.0
-    for question in found:
+    for question in questions(case).values():
         known: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
         for choice in (choice for answer in question.whole for choice in answer.choices.values()):
             tokens = choice.tokens or ()
@@ -88,31 +92,35 @@ def _tolerance(found: list[Question]) -> float:
     return max(LOGPROB_TOLERANCE, _SPREADS * spread)
 
 
-def _groups(case: Case, part: _Part) -> tuple[Group | None, list[Group], Question | None]:
-    own, found = questions(case)
-    tolerance = _tolerance(found)
-    groups = {id(question): part.group(question, tolerance) for question in found}
-    return (groups[id(own)] if own else None), [group for group in groups.values() if group], own
+@once
+def _named_groups(case: Case, part: _Part) -> dict[Asked, Group]:
+    """The questions that are judged, with their answers as numbers."""
+    tolerance = _tolerance(case)
+    groups = {key: part.group(question, tolerance) for key, question in questions(case).items()}
+    return {key: group for key, group in groups.items() if group}
+
+
+@once
+def _groups(case: Case, part: _Part) -> Groups:
+    return Groups(_named_groups(case, part).values())
 
 
 def _compares(part: _Part) -> Callable[[Case], bool]:
-    return lambda case: first_of(case) and _groups(case, part)[0] is not None
+    return lambda case: first_of(case) and asked(case.exchange) in _named_groups(case, part)
 
 
 def _judges(part: _Part) -> Judge:
     def judge(case: Case) -> Iterator[Departure]:
-        group, groups, question = _groups(case, part)
-        if group is None or question is None:
-            return
+        key, groups = asked(case.exchange), _groups(case, part)
+        group = _named_groups(case, part)[key]
         found = verdict(group, groups)
         if found is Verdict.DIFFERENT or found is Verdict.UNCLEAR:
-            yield _departure(part, group, groups, question, unclear=found is Verdict.UNCLEAR)
+            yield _departure(part, group, groups.floor, questions(case)[key], unclear=found is Verdict.UNCLEAR)
 
     return judge
 
 
-def _departure(part: _Part, group: Group, groups: list[Group], question: Question, *, unclear: bool) -> Departure:
-    floor = floor_of(groups)
+def _departure(part: _Part, group: Group, floor: Floor, question: Question, *, unclear: bool) -> Departure:
     stray = sum(each not in group.streamed for each in group.whole)
     counts = f"{group.odd} of {len(group.streamed)} streamed answers and {stray} of {len(group.whole)} whole ones"
     noise = (
@@ -163,10 +171,6 @@ def _always(answer: Answer) -> bool:
     return True
 
 
-def _chat(operation: Operation, contract: Contract) -> bool:
-    return operation.family == CHAT
-
-
 def _anywhere(operation: Operation, contract: Contract) -> bool:
     return True
 
@@ -214,6 +218,6 @@ _declare("pair.text", Level.MUST, "A stream's pieces make the text of the whole 
 _declare("pair.finish", Level.MUST, "Both forms end for the same reason", _FINISH)
 # As binding as `usage.pair`, which compares the other half of the bill.
 _declare("pair.usage", Level.SHOULD, "Both forms cost the same completion tokens", _USAGE)
-_declare("pair.tool-calls", Level.MUST, "Both forms call the same tools with the same arguments", _CALLS, _chat)
+_declare("pair.tool-calls", Level.MUST, "Both forms call the same tools with the same arguments", _CALLS, is_chat)
 _declare("pair.logprobs", Level.MUST, "Both forms tell the same tokens and log-probabilities", _LOGPROBS)
-_declare("pair.reasoning", Level.MUST, "Reasoning is told in both forms or in none", _REASONING, _chat)
+_declare("pair.reasoning", Level.MUST, "Reasoning is told in both forms or in none", _REASONING, is_chat)

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.once import once
+from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.posting import judged_by_body, one_of, posted, shown
 from streamgauge.conformance.predicates import unknown_model
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.validator import DISPUTED
 from streamgauge.outcomes import Level, Outcome
-from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.exchange import Evidence, Exchange
 from streamgauge.wire.json import read_json
 
 _BODY = "/requestBody/content/application~1json/schema"
@@ -225,8 +227,21 @@ def _surely_wrong(case: Case) -> bool:
 
 def _whole_statuses(case: Case) -> list[int]:
     """How the same request was refused that says nothing of streams."""
-    twins = [twin for twin in case.partners if not any(twin.sent.get(name) for name in _STREAM_MEMBERS)]
-    return sorted({twin.status for twin in twins if 400 <= twin.status < 500 and not twin.rate_limited})
+    return _refused_whole(case).get(asked(case.exchange), [])
+
+
+@once
+def _refused_whole(case: Case) -> dict[Asked, list[int]]:
+    """The statuses with which each question was refused in the whole form."""
+    found = {
+        key: {twin.status for twin in group if _is_whole(twin) and 400 <= twin.status < 500 and not twin.rate_limited}
+        for key, group in case.others.groups.items()
+    }
+    return {key: sorted(statuses) for key, statuses in found.items()}
+
+
+def _is_whole(twin: Exchange) -> bool:
+    return isinstance(twin.sent, dict) and not any(twin.sent.get(name) for name in _STREAM_MEMBERS)
 
 
 def _told_in_both_forms(case: Case) -> bool:
@@ -241,6 +256,7 @@ def _told_in_both_forms(case: Case) -> bool:
     requirement="responses: the statuses hold for the request, not for the form of its answer.",
     source="/responses",
     applies=_told_in_both_forms,
+    concerns=lambda operation, contract: operation.streams,
     absent="no wrong request was sent in both forms and refused in the whole one",
     needs=(Evidence.REQUEST,),
 )

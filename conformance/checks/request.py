@@ -1,16 +1,19 @@
 """`request.*`: what the endpoint has to take."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.errorbodies import error_within
+from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import judged_by_body, not_plain, posted, shown, unknown_members
 from streamgauge.conformance.predicates import used_features, valid_request
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.features import FEATURES
 from streamgauge.contract.profile import SUPPORTED
 from streamgauge.outcomes import Level, Outcome
-from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.exchange import Credential, Evidence
 
 _BODY = "/requestBody/content/application~1json/schema"
 _OPTIONAL = "x_"
@@ -19,6 +22,16 @@ _OPTIONAL = "x_"
 
 def _refused(case: Case) -> bool:
     return 400 <= case.exchange.status < 500
+
+
+_FILTERED = ("content_filter", "content_policy_violation")
+"""The code of an error that a filter of contents gives its reason (Azure, OpenAI)."""
+
+
+def _allowed(case: Case) -> bool:
+    """A posted request that the document allows, and that neither the caller's balance nor a filter of contents stopped."""
+    stopped = case.exchange.status == 402 or error_within(case.exchange).get("code") in _FILTERED
+    return posted(case) and valid_request(case) and not stopped
 
 
 _PLAINEST = {"model", "messages", "prompt", "max_tokens", "max_completion_tokens"}
@@ -30,11 +43,11 @@ def _has_text(case: Case) -> bool:
 
 
 def _plainest(case: Case) -> bool:
-    """A model, a text and at most a limit: no sampling, which models that think refuse, and no stream."""
-    if not (posted(case) and valid_request(case)):
+    """A model, a text and at most a limit: no sampling, which models that think refuse, no stream, and no null."""
+    if not _allowed(case):
         return False
-    said = {name for name, value in case.exchange.sent.items() if value is not None and value is not False}
-    return said <= _PLAINEST and _has_text(case) and not not_plain(case)
+    said = {name for name, value in case.exchange.sent.items() if value is not False}
+    return said <= _PLAINEST and None not in case.exchange.sent.values() and _has_text(case) and not not_plain(case)
 
 
 @check(
@@ -53,10 +66,20 @@ def plain_accepted(case: Case) -> Iterator[Departure]:
         yield Departure("2xx", f"{shown(case)}: {body}")
 
 
+@once
+def _statuses(case: Case) -> dict[tuple[str, Credential], list[int]]:
+    """How each body was answered that is an object, with each form of the key."""
+    found: dict[tuple[str, Credential], list[int]] = {}
+    for other in case.others:
+        if isinstance(other.sent, dict):
+            key = json.dumps(other.sent, sort_keys=True), other.request.credential
+            found.setdefault(key, []).append(other.status)
+    return found
+
+
 def _asked_otherwise(case: Case, body: Any) -> list[int]:
     """The statuses of another request of the same credential, where it was sent: that without something, for instance."""
-    credential = case.exchange.request.credential
-    return [other.status for other in case.others if other.sent == body and other.request.credential == credential]
+    return _statuses(case).get((json.dumps(body, sort_keys=True), case.exchange.request.credential), [])
 
 
 def _answered_without(case: Case, bare: Callable[[Any], Any]) -> bool:
@@ -89,7 +112,7 @@ def _says_null(case: Case) -> bool:
     "A request that the document allows is not refused",
     requirement="'200': description: Successful response.",
     source=_BODY,
-    applies=lambda case: posted(case) and valid_request(case) and not _plainest(case) and not _says_null(case),
+    applies=lambda case: _allowed(case) and not _plainest(case) and not _says_null(case),
     needs=(Evidence.REQUEST,),
 )
 def valid(case: Case) -> Iterator[Departure]:
@@ -108,7 +131,7 @@ def valid(case: Case) -> Iterator[Departure]:
 
 def _asks_only_for_supported(case: Case) -> bool:
     """A plain request but for features that the profile calls supported: nothing else in it could be refused."""
-    if not (posted(case) and valid_request(case)):
+    if not _allowed(case):
         return False
     used, said = used_features(case), case.contract.profile.features
     if not used or any(said.get(name) != SUPPORTED for name in used):

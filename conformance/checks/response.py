@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.frame import far_from, is_moment, names_model, not_an_integer
+from streamgauge.conformance.frame import far_from, names_model, not_an_integer
 from streamgauge.conformance.jsonrules import INTEROPERABLE, STRICT, JsonRule
 from streamgauge.conformance.limits import misshapen, text_beyond_limit
 from streamgauge.conformance.predicates import (
     choices_of,
+    continues_message,
     count_of_choices,
     documented,
+    is_chat,
     object_answer,
     undocumented,
     valid_request,
@@ -19,9 +21,10 @@ from streamgauge.conformance.predicates import (
 from streamgauge.conformance.reasoning import has_reasoning, misnamed, names_field
 from streamgauge.conformance.shapes import OBJECT_OF_WHOLE, reference_problems
 from streamgauge.conformance.unsaid import NOTHING_SAID, unsaid
-from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON, Contract, Operation
+from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.json import is_number
 
 _SCHEMA = "/responses/200/content/application~1json/schema"
 
@@ -168,7 +171,7 @@ def created_integer(case: Case) -> Iterator[Departure]:
     "`created` is the moment of the answer in seconds since 1970",
     requirement="created: the Unix timestamp (in seconds) of when the completion was created.",
     source=CLIENTS,
-    applies=lambda case: object_answer(case) and is_moment(case.exchange.json.value.get("created")),
+    applies=lambda case: object_answer(case) and is_number(case.exchange.json.value.get("created")),
     needs=(Evidence.CLOCK,),
 )
 def created_seconds(case: Case) -> Iterator[Departure]:
@@ -248,7 +251,8 @@ def logprobs(case: Case) -> Iterator[Departure]:
             return
         arrays = [given.get(name) if isinstance(given, dict) else None for name in names]
         if not all(isinstance(array, list) for array in arrays):
-            yield Departure(f"arrays {', '.join(names)}", f"{', '.join(map(str, given))}")
+            told = ", ".join(given) if isinstance(given, dict) else repr(given)
+            yield Departure(f"arrays {', '.join(names)}", told)
             return
         sizes = [len(array) for array in arrays if isinstance(array, list)]
         if len(set(sizes)) > 1:
@@ -260,18 +264,18 @@ def _messages(case: Case) -> list[Any]:
     return [choice.get("message") for choice in choices_of(case)]
 
 
-def _is_chat(operation: Operation, contract: Contract) -> bool:
-    return operation.family == CHAT
-
-
 @check(
     "response.role",
     Level.SHOULD,
     "The message of a whole answer has the role assistant",
     requirement="message.role: the role of the author of this message.",
     source=CLIENTS,
-    applies=lambda case: object_answer(case) and any(isinstance(message, dict) for message in _messages(case)),
-    concerns=_is_chat,
+    applies=lambda case: (
+        object_answer(case)
+        and not continues_message(case)
+        and any(isinstance(message, dict) for message in _messages(case))
+    ),
+    concerns=is_chat,
 )
 def role(case: Case) -> Iterator[Departure]:
     """Clients send the message back in the next request, where another role means another speaker."""
@@ -300,7 +304,7 @@ def text(case: Case) -> Iterator[Departure]:
     requirement="message.tool_calls: the tools that the model calls",
     source=CLIENTS,
     applies=lambda case: object_answer(case) and any(isinstance(message, dict) for message in _messages(case)),
-    concerns=_is_chat,
+    concerns=is_chat,
 )
 def no_empty_calls(case: Case) -> Iterator[Departure]:
     """Clients that send the message back are refused: OpenAI takes no empty array (`empty_array`)."""

@@ -1,12 +1,14 @@
 """`error.*`: the status of a refusal, and what a limited rate says."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.limits import misshapen
+from streamgauge.conformance.errorbodies import documented
+from streamgauge.conformance.limits import misshapen, text_beyond_limit
 from streamgauge.conformance.posting import media_type_sent, posted, shown
-from streamgauge.conformance.predicates import answered, outgrown
+from streamgauge.conformance.predicates import answered, complete
 from streamgauge.contract.contract import JSON
 from streamgauge.contract.media import is_json
 from streamgauge.contract.widening import key_needed
@@ -114,6 +116,14 @@ def retry_after(case: Case) -> Iterator[Departure]:
         yield Departure("Retry-After", "none")
 
 
+_HTTP_DATE = re.compile(
+    r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT"
+    r"|[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}"
+)
+"""HTTP-date: IMF-fixdate, and the two obsolete forms that every recipient has to read (RFC 9110, 5.6.7); all are in GMT."""
+
+
 @check(
     "error.retry-after-form",
     Level.MUST,
@@ -125,8 +135,9 @@ def retry_after(case: Case) -> Iterator[Departure]:
 )
 def retry_after_form(case: Case) -> Iterator[Departure]:
     """Clients that cannot read it come back at once."""
-    told = case.exchange.response.header("retry-after")
-    if retry_after_s(told, datetime.fromtimestamp(0, UTC)) is None:
+    told = case.exchange.response.header("retry-after") or ""
+    form = told.isdigit() or _HTTP_DATE.fullmatch(told)
+    if not form or retry_after_s(told, datetime.fromtimestamp(0, UTC)) is None:
         yield Departure("seconds or a date", repr(told))
 
 
@@ -136,9 +147,7 @@ def retry_after_form(case: Case) -> Iterator[Departure]:
     "A limited rate answers in the documented shape",
     requirement="'429': description: Rate limit exceeded. content: application/json",
     source=f"{_RESPONSES}/429",
-    applies=lambda case: (
-        case.exchange.status == 429 and not outgrown(case) and case.operation.documents_body(429, JSON)
-    ),
+    applies=lambda case: case.exchange.status == 429 and complete(case) and documented(case.operation, case.exchange),
     concerns=lambda operation, contract: operation.documents_body(429, JSON),
     absent="the rate was never limited",
     needs=(Evidence.ENDING,),
@@ -146,6 +155,9 @@ def retry_after_form(case: Case) -> Iterator[Departure]:
 def limit_envelope(case: Case) -> Iterator[Departure]:
     """A gateway's own page is what callers get exactly when they most need the message."""
     text = case.exchange.json
+    if limited := text_beyond_limit(text, len(case.exchange.response.body)):
+        yield limited
+        return
     if not text.valid:
         yield Departure("a JSON error body", "no JSON")
         return

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.predicates import ended, index_of
-from streamgauge.contract.contract import CHAT, Contract, Operation
+from streamgauge.conformance.predicates import ended, index_of, is_chat
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Chunk
 
@@ -27,10 +26,6 @@ def _calls(case: Case) -> bool:
     return ended(case) and any(True for _ in _deltas(case))
 
 
-def _concerns(operation: Operation, contract: Contract) -> bool:
-    return operation.family == CHAT
-
-
 @check(
     "tools.stream-first-delta",
     Level.MUST,
@@ -38,7 +33,7 @@ def _concerns(operation: Operation, contract: Contract) -> bool:
     requirement="id: identifier of the call, in its first piece. type: in the first piece. name: in the first piece.",
     source=f"/responses/200/content/text~1event-stream/schema (tool_calls of a delta); {CLIENTS}",
     applies=_calls,
-    concerns=_concerns,
+    concerns=is_chat,
     absent=_ABSENT,
 )
 def first_delta(case: Case) -> Iterator[Departure]:
@@ -63,18 +58,25 @@ def first_delta(case: Case) -> Iterator[Departure]:
 @check(
     "tools.stream-index",
     Level.MUST,
-    "Each streamed call has an index of its own",
+    "Each streamed call has an index of its own, counted from 0",
     requirement="index: which of the calls this continues, counted from 0.",
     source=f"/responses/200/content/text~1event-stream/schema (tool_calls of a delta); {CLIENTS}",
     applies=_calls,
-    concerns=_concerns,
+    concerns=is_chat,
     absent=_ABSENT,
 )
 def stream_index(case: Case) -> Iterator[Departure]:
-    """Clients put the pieces of one index together: two calls there become one that nobody can read."""
+    """Clients put the pieces of one index together, two calls there become one; and they append the next call to a list."""
     known: dict[tuple[Any, Any], Any] = {}
+    indexes: dict[Any, dict[Any, Chunk]] = {}
     for key, call, chunk in _deltas(case):
+        indexes.setdefault(key[0], {}).setdefault(key[1], chunk)
         id_ = call.get("id")
         if id_ and known.setdefault(key, id_) != id_:
             yield Departure(f"call {known[key]} at index {key[1]}", f"also call {id_}", event=chunk.event)
             return
+    for seen in indexes.values():
+        for index, chunk in seen.items():  # in whatever order; one that is no number is the schema's
+            if type(index) is int and not 0 <= index < len(seen):
+                yield Departure(f"indexes 0 to {len(seen) - 1}", f"a call at index {index}", event=chunk.event)
+                return

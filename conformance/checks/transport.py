@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.once import once
 from streamgauge.conformance.predicates import answered, names_stream, outgrown, streamed, whole
 from streamgauge.conformance.tokens import carries_text, limit_of
 from streamgauge.contract.contract import SSE
@@ -255,14 +256,18 @@ def _way_is_open(case: Case, first_token: float) -> bool:
     heartbeats = [event.time for event in case.exchange.stream.events if not event.dispatched]
     if any(time < first_token - _BURST_S for time in heartbeats):
         return True
-    others = [_token_times(other) for other in case.others if other.is_stream and Evidence.TIMES in other.holds]
+    return _some_stream_flows(case)
+
+
+@once
+def _some_stream_flows(case: Case) -> bool:
+    others = (_token_times(other) for other in case.others if other.is_stream and Evidence.TIMES in other.holds)
     return any(len(times) >= _FEWEST_EVENTS and times[-1] - times[0] > _BURST_S for times in others)
 
 
-def _shows_pace(case: Case) -> bool:
-    """A stream of many events that took clearly longer than every answer of one token."""
-    if not (streamed(case) and stream_ending(case.exchange) in (StreamEnding.DONE, StreamEnding.EOF)):
-        return False
+@once
+def _longest_wait(case: Case) -> float | None:
+    """Seconds that the slowest answer of one token took; None where there is no such answer."""
     ones = [
         other.reads[-1].time
         for other in case.others
@@ -271,8 +276,15 @@ def _shows_pace(case: Case) -> bool:
         and isinstance(other.sent, dict)
         and limit_of(other.sent, case.operation.properties) == 1
     ]
-    times = _token_times(case.exchange)
-    return len(times) >= _FEWEST_EVENTS and bool(ones) and times[-1] - max(ones) >= _GENERATING_S
+    return max(ones, default=None)
+
+
+def _shows_pace(case: Case) -> bool:
+    """A stream of many events that took clearly longer than every answer of one token."""
+    if not (streamed(case) and stream_ending(case.exchange) in (StreamEnding.DONE, StreamEnding.EOF)):
+        return False
+    times, wait = _token_times(case.exchange), _longest_wait(case)
+    return len(times) >= _FEWEST_EVENTS and wait is not None and times[-1] - wait >= _GENERATING_S
 
 
 @check(

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from streamgauge.conformance.assembly import Answer
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.questions import answer_of, asks_same_twice
+from streamgauge.conformance.once import once
+from streamgauge.conformance.others import Asked, asked
+from streamgauge.conformance.questions import answer_of, same_twice
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence
 
@@ -17,6 +19,20 @@ def _replaced(answer: Answer) -> bool:
     return any(_REPLACEMENT in text.rstrip(_REPLACEMENT) for text in texts)
 
 
+def _breaks_off(answer: Answer, wholes: list[Answer]) -> bool:
+    """Whether up to its first U+FFFD a text is that of a whole answer: then nothing but the character is another."""
+    for index, choice in answer.choices.items():
+        others = [whole.choices[index] for whole in wholes if index in whole.choices]
+        for text, known in (
+            (choice.text, [other.text for other in others]),
+            (choice.reasoning, [other.reasoning for other in others]),
+        ):
+            before, mark, _ = text.lstrip().partition(_REPLACEMENT)
+            if mark and any(each.lstrip().startswith(before) for each in known):
+                return True
+    return False
+
+
 def _is_utf8(body: bytes) -> bool:
     """Whether the bytes are text by themselves: in place of others our own reader puts U+FFFD, which `sse.*` judges."""
     try:
@@ -26,19 +42,29 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
+@once
+def _wholes_without(case: Case) -> dict[Asked, list[Answer]]:
+    """The questions that were answered as a whole, never with U+FFFD, and these answers."""
+    wholes = {
+        key: [answer for each in group if not each.wants_stream and (answer := answer_of(case, each))]
+        for key, group in same_twice(case).items()
+    }
+    return {key: answers for key, answers in wholes.items() if answers and not any(map(_replaced, answers))}
+
+
 def _comparable(case: Case) -> bool:
     """
     An ended stream whose question was answered as a whole too, by a model that says no U+FFFD there.
 
-    Not where the request lets the model say something else each time: models of chance weights do say it.
+    Not where the request lets the model say something else each time, nor where it did so before the first U+FFFD: models of
+    chance weights do say it.
     """
     exchange = case.exchange
-    if not (exchange.wants_stream and asks_same_twice(exchange.sent, case.operation.properties)):
+    own = answer_of(case, exchange) if exchange.wants_stream else None
+    if own is None or not _is_utf8(exchange.response.body):
         return False
-    if answer_of(case, exchange) is None or not _is_utf8(exchange.response.body):
-        return False
-    wholes = [answer for each in case.partners if not each.wants_stream and (answer := answer_of(case, each))]
-    return bool(wholes) and not any(map(_replaced, wholes))
+    wholes = _wholes_without(case).get(asked(exchange), [])
+    return bool(wholes) and (not _replaced(own) or _breaks_off(own, wholes))
 
 
 @check(

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.choices import told
+from streamgauge.conformance.once import once
+from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.predicates import chunked, count_of_choices, object_answer, valid_request
 from streamgauge.conformance.timing import insane
 from streamgauge.conformance.tokens import counts, detail, final_usage, limit_of
@@ -77,7 +79,7 @@ def limit(case: Case) -> Iterator[Departure]:
 
 def _all_cut(case: Case) -> bool:
     """Whether the limit cut every choice that was asked for."""
-    reasons = [reason for each in told(case.exchange).values() for reason in each.reasons]
+    reasons = [reason for each in answer_in(case.exchange).choices.values() for reason in each.reasons]
     return len(reasons) == count_of_choices(case) and all(reason == "length" for reason in reasons)
 
 
@@ -138,8 +140,22 @@ def length(case: Case) -> Iterator[Departure]:
 def _prompts(case: Case) -> bool:
     """Whether the request holds something to read."""
     messages, prompt = case.exchange.sent.get("messages"), case.exchange.sent.get("prompt")
-    said = any(isinstance(each, dict) and each.get("content") for each in messages or ())
-    return said or (bool(prompt) and prompt != [""])
+    given = messages if isinstance(messages, list) else ()
+    return any(isinstance(each, dict) and _says(each.get("content")) for each in given) or _says(prompt)
+
+
+def _filtered(case: Case) -> bool:
+    """Whether a filter took an answer's place: then the model may have read and written nothing."""
+    return any("content_filter" in each.reasons for each in answer_in(case.exchange).choices.values())
+
+
+def _says(value: Any) -> bool:
+    """A text or a token, alone, in a list or in a part of a message."""
+    if isinstance(value, list):
+        return any(map(_says, value))
+    if isinstance(value, dict):
+        return _says(value.get("text"))
+    return isinstance(value, int) or (isinstance(value, str) and value != "")
 
 
 @check(
@@ -152,6 +168,7 @@ def _prompts(case: Case) -> bool:
         _answer(case)
         and valid_request(case)
         and _prompts(case)
+        and not _filtered(case)
         and counts(case.exchange, "prompt_tokens", "completion_tokens") is not None
     ),
     needs=(Evidence.REQUEST,),
@@ -159,7 +176,10 @@ def _prompts(case: Case) -> bool:
 def counted(case: Case) -> Iterator[Departure]:
     """Zeros look like usage and bill nothing."""
     prompt, completion = counts(case.exchange, "prompt_tokens", "completion_tokens") or (1, 1)
-    speaks = any(each.speaks for each in told(case.exchange).values()) and case.exchange.sent.get("echo") is not True
+    speaks = (
+        any(each.speaks for each in answer_in(case.exchange).choices.values())
+        and case.exchange.sent.get("echo") is not True
+    )
     if prompt < 1:
         yield Departure("1 prompt token or more", str(prompt), event=_event(case))
     elif completion < 1 and speaks:
@@ -195,6 +215,19 @@ _part_of("prompt_tokens_details", "cached_tokens", "prompt_tokens", "Cached toke
 _part_of("completion_tokens_details", "reasoning_tokens", "completion_tokens", "Reasoning is generated, hence billed.")
 
 
+@once
+def _whole_prompts(case: Case) -> dict[Asked, list[Any]]:
+    """What the whole answers to each question say of the prompt, each thing once."""
+    found: dict[Asked, list[Any]] = {}
+    for key, group in case.others.groups.items():
+        for used in (final_usage(each) for each in group if not each.wants_stream):
+            if used is not None:
+                said, prompt = found.setdefault(key, []), used[0].get("prompt_tokens")
+                if prompt not in said:
+                    said.append(prompt)
+    return found
+
+
 @check(
     "usage.pair",
     Level.SHOULD,
@@ -205,7 +238,7 @@ _part_of("completion_tokens_details", "reasoning_tokens", "completion_tokens", "
         _answer(case)
         and case.exchange.wants_stream
         and counts(case.exchange, "prompt_tokens") is not None
-        and any(not other.wants_stream and final_usage(other) is not None for other in case.partners)
+        and asked(case.exchange) in _whole_prompts(case)
     ),
     absent="no pair of answers that both carry usage",
     needs=(Evidence.REQUEST,),
@@ -213,10 +246,8 @@ _part_of("completion_tokens_details", "reasoning_tokens", "completion_tokens", "
 def pair(case: Case) -> Iterator[Departure]:
     """Two code paths, one prompt: a difference means that one of them renders another prompt."""
     streamed = counts(case.exchange, "prompt_tokens")
-    for other in case.partners:
-        found = None if other.wants_stream else final_usage(other)
-        if streamed and found and found[0].get("prompt_tokens") != streamed[0]:
-            whole = found[0].get("prompt_tokens")
+    for whole in _whole_prompts(case)[asked(case.exchange)]:
+        if streamed and whole != streamed[0]:
             yield Departure(f"{whole} prompt tokens, as the whole answer says", str(streamed[0]), event=_event(case))
             return
 

@@ -136,12 +136,17 @@ def stream_continuous(case: Case) -> Iterator[Departure]:
 
 
 def _falling(case: Case) -> Iterator[Departure]:
-    """Counted by choice (vLLM) or over all of them: the count in the chunks of one choice never falls, nor that at the end."""
+    """
+    Counted by choice (vLLM) or over all of them: the count in the chunks of one choice never falls, nor that at the end.
+
+    Of several prompts, each chunk may count its own, and the end all of them.
+    """
+    one_prompt = not isinstance(case.exchange.sent.get("prompt"), list)
     prompt = next(iter(counts(case.exchange, "prompt_tokens") or ()), None)
     reached: dict[tuple[Any, ...], int] = {}
     for chunk in usage_chunks(case.exchange):
         usage = chunk.object["usage"]
-        if usage.get("prompt_tokens") != prompt:
+        if one_prompt and usage.get("prompt_tokens") != prompt:
             told = repr(usage.get("prompt_tokens"))
             yield Departure(f"{prompt} prompt tokens throughout", told, event=chunk.event)
             return

@@ -18,6 +18,7 @@ from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
 from streamgauge.contract.contract import JSON, Operation
 from streamgauge.contract.plain import plain_request
 from streamgauge.contract.validator import Validator
+from streamgauge.wire.json import is_number
 
 __all__ = ["DANGEROUS", "generated"]
 
@@ -40,6 +41,14 @@ What replaces an empty value (0, "", {}) in a case that names most properties; a
 
 Schemathesis varies one property at a time in one such object: an empty value there, or a null that a server does not
 take, would have every case refused for the same reason. Cases that name a property alone keep its value.
+"""
+
+_OPTIONS = {"top_logprobs": "logprobs", "tool_choice": "tools", "parallel_tool_calls": "tools"}
+"""
+Option → what it is an option of.
+
+Its default is left out of such an object where that is not asked for: llama.cpp refuses `top_logprobs: 0` without logprobs,
+and so would have refused every case for the same reason.
 """
 
 DANGEROUS = (
@@ -118,7 +127,7 @@ def _sensible(body: dict[str, Any], plain: dict[str, Any], operation: Operation)
         if name in plain and name not in required and body.get(name) in (None, "", []):
             body[name] = plain[name]
     if len(body) * 2 > len(operation.properties):
-        body = _ordinary(body, _nullable(operation))
+        body = _without_idle_options(_ordinary(body, _nullable(operation)), operation.properties)
     limits = [name for name in ("max_tokens", "max_completion_tokens") if name in operation.properties]
     if all(body.get(name) is None for name in limits):
         body[next((name for name in limits if name not in body), limits[0])] = LIMIT
@@ -129,6 +138,17 @@ def _ordinary(body: dict[str, Any], nullable: frozenset[str]) -> dict[str, Any]:
     kept = {name: value for name, value in body.items() if value is not None or name not in nullable}
     empty = [name for name in _ORDINARY if name in kept and kept[name] in (0, "", {}) and kept[name] is not False]
     return kept | {name: _ORDINARY[name] for name in empty}
+
+
+def _without_idle_options(body: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    idle = {name for name, whole in _OPTIONS.items() if name in body and not body.get(whole)}
+    return {name: value for name, value in body.items() if name not in idle or not _is_default(value, known.get(name))}
+
+
+def _is_default(value: Any, schema: Any) -> bool:
+    """Whether the schema names just this value, and no other type that equals it (False is no 0), as its default."""
+    default = schema.get("default") if isinstance(schema, dict) else None
+    return type(value) is type(default) and value == default
 
 
 @functools.cache
@@ -143,7 +163,7 @@ def _nullable(operation: Operation) -> frozenset[str]:
 def _affordable(body: dict[str, Any]) -> dict[str, Any]:
     for name in _LIMITED:
         value = body.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1 and value > LIMIT:
+        if is_number(value) and value == value // 1 and value > LIMIT:
             body[name] = LIMIT
     return body
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.wire.exchange import Credential
+from streamgauge.wire.json import is_number
 
 __all__ = ["MAX_TOKENS", "Probe", "worst_case_tokens"]
 
@@ -69,4 +70,4 @@ def worst_case_tokens(body: Any) -> int:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    return is_number(value) and value >= 0

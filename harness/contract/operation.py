@@ -49,6 +49,12 @@ class Operation:
         return self.part.pointer
 
     @functools.cached_property
+    def methods(self) -> frozenset[str]:
+        """The methods that the document has on this path, its own among them; where there is GET, there is HEAD."""
+        found = {name.upper() for name in Part(self.document, self.part.tokens[:-1]).mapping()}
+        return frozenset(found | ({"HEAD"} if "GET" in found else set()))
+
+    @functools.cached_property
     def definition(self) -> dict[str, Any]:
         """The operation as written, references to its parameters, its body and its answers followed."""
         made = dict(self.part.mapping())

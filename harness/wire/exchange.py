@@ -17,7 +17,7 @@ from streamgauge.wire.json import JsonText, read_json
 from streamgauge.wire.sse import DONE, MOST_EVENTS, Event, Excess, SseReader
 from streamgauge.wire.unframed import decode_unframed
 
-__all__ = ["Chunk", "Credential", "Ending", "Evidence", "Exchange", "SentRequest", "Stream"]
+__all__ = ["Chunk", "Credential", "Ending", "Evidence", "Exchange", "SentRequest", "Stream", "reports_error"]
 
 
 class Ending(enum.StrEnum):
@@ -165,14 +165,19 @@ class SentRequest:
         return read_json(self.body).value if self.is_json else None
 
 
-@dataclass(frozen=True, slots=True)
+def reports_error(value: Any) -> bool:
+    """Whether a body or payload says that something went wrong, whatever the status was."""
+    return isinstance(value, dict) and (value.get("error") is not None or value.get("object") == "error")
+
+
+@dataclass(frozen=True)
 class Chunk:
     """One dispatched event of a stream together with its payload's JSON."""
 
     event: Event
     json: JsonText
 
-    @property
+    @cached_property
     def object(self) -> dict[str, Any]:
         """The payload; an empty mapping when it is no JSON object."""
         return self.json.value if isinstance(self.json.value, dict) else {}
@@ -180,9 +185,9 @@ class Chunk:
     @property
     def is_error(self) -> bool:
         """Whether the payload reports an error in the middle of the stream."""
-        return self.object.get("error") is not None or self.object.get("object") == "error"
+        return reports_error(self.object)
 
-    @property
+    @cached_property
     def choices(self) -> list[dict[str, Any]]:
         """The payload's choices that are objects."""
         choices = self.object.get("choices")
@@ -223,6 +228,11 @@ class Stream:
         """The first chunk that reports an error, if any."""
         return next((chunk for chunk in self.chunks if chunk.is_error), None)
 
+    @cached_property
+    def unread(self) -> Chunk | None:
+        """The first chunk that goes beyond a limit of our JSON reader, if any."""
+        return next((chunk for chunk in self.chunks if chunk.json.beyond_limit), None)
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -255,6 +265,9 @@ class Exchange:
     detail: str = ""
     redacted: tuple[tuple[int, int], ...] = field(default=())
     holds: frozenset[Evidence] = frozenset(Evidence)
+
+    def __hash__(self) -> int:
+        return hash(self.id)  # that of all fields takes as long as reading them
 
     @cached_property
     def response(self) -> HttpResponse:
@@ -319,20 +332,20 @@ class Exchange:
             text = repr(self.request.body)
         return f"{self.operation} {self.request.method} {text}"
 
-    @property
+    @cached_property
     def wants_stream(self) -> bool:
         """Whether the request asked for a stream; where the request is not held, whether the answer is one."""
         if Evidence.REQUEST not in self.holds:
             return self.is_stream
         return isinstance(self.sent, dict) and self.sent.get("stream") is True
 
-    @property
+    @cached_property
     def is_stream(self) -> bool:
         """Whether the answer is an event stream, by its media type or by its first bytes."""
         response = self.response
         return response.media_type == "text/event-stream" or response.body.lstrip().startswith(FIRST_BYTES)
 
-    @property
+    @cached_property
     def rate_limited(self) -> bool:
         """429, or 503 with Retry-After: the answer says nothing about the rest."""
         return self.status == 429 or (self.status == 503 and self.response.header("retry-after") is not None)

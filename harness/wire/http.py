@@ -24,6 +24,9 @@ _HEAD_END = re.compile(rb"\n\r?\n")
 
 _CONTENT_LENGTH = re.compile(rb"^content-length:[ \t]*([^\r\n]*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
+_LENGTH = re.compile(r"[0-9]{1,20}")
+"""A Content-Length that can be a number of bytes: h11 takes no longer one."""
+
 _NO_CONTENT = (204, 304)
 """Statuses whose answers end with the header section (RFC 9112, section 6.3)."""
 
@@ -104,12 +107,13 @@ class HttpResponse:
         """
         How many bytes of body Content-Length announces.
 
-        None without one, and beside Transfer-Encoding, which overrides it (RFC 9112, section 6.3).
+        None without one or with one that is no number, which only bytes without framing can have, and beside Transfer-Encoding,
+        which overrides it (RFC 9112, section 6.3).
         """
         if self.status == 0 or self.header("transfer-encoding") is not None:
             return None
         length = self.header("content-length")
-        return None if length is None else int(length)
+        return int(length) if length is not None and _LENGTH.fullmatch(length) else None
 
     def header(self, name: str) -> str | None:
         """The value of the header, several joined by a comma (RFC 9110, 5.3); None when absent."""

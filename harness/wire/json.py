@@ -14,9 +14,9 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
-__all__ = ["MOST_BYTES", "MOST_DEPTH", "MOST_DIGITS", "Defect", "JsonText", "is_shallow", "read_json"]
+__all__ = ["MOST_BYTES", "MOST_DEPTH", "MOST_DIGITS", "Defect", "JsonText", "is_number", "is_shallow", "read_json"]
 
 MOST_BYTES = 64 * 2**20
 """A longer text is not read (RFC 8259, section 9, lets a reader set limits). A `str` is measured in characters."""
@@ -92,6 +92,11 @@ class JsonText:
     def beyond_limit(self) -> str:
         """Which limit of this reader the text goes beyond; empty when it was judged."""
         return next((defect.detail for defect in self.defects if defect.kind == "limit"), "")
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a JSON value is a number; Python counts true and false among them."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_json(text: bytes | str) -> JsonText:

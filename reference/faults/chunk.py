@@ -1,28 +1,16 @@
 """`chunk.*`: what goes wrong in the payloads of a stream."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from streamgauge.reference.answers import Payload
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.bends import Bend, each_body, each_choice
-from streamgauge.reference.faults.fault import Stage, chat_streams, fault, streams
+from streamgauge.reference.faults.bends import Bend, declare, each_body, each_choice, texts_of
+from streamgauge.reference.faults.fault import Stage, chat_streams
 
 _SCHEMA = ("chunk.schema", "chunk.reference-shape")
-
-
-def _declare(
-    name: str,
-    title: str,
-    check: str | tuple[str, ...],
-    bend: Bend,
-    *seen: str,
-    concerns: Callable[[Draft], bool] = streams,
-    stage: Stage = Stage.ANSWER,
-) -> None:
-    fault(name, title, caught_by=check, stage=stage, concerns=concerns, seen=seen)(bend)
 
 
 # --- the frame of each chunk: id, object, created, model ---------------------------------------------------------------
@@ -63,25 +51,25 @@ def _azure(draft: Draft) -> None:
     draft.chunks = [Payload(0.0, first), *(draft.chunks or ())]
 
 
-_declare(
+declare(
     "chunk.id-changes",
     "Each chunk has an id of its own",
     "chunk.id-stable",
     _later("id", lambda value, number: f"{value}-{number}"),
     "BerriAI/litellm#37792",
 )
-_declare("chunk.id-empty", "The id of each chunk is empty", "chunk.id-stable", _set(id=""))
-_declare("chunk.id-missing", "No chunk has an id", _SCHEMA, _without("id"), "mudler/LocalAI#340")
-_declare("chunk.object-wrong", "Each chunk calls itself a whole answer", "chunk.object", _set(object="completion"))
-_declare("chunk.object-missing", "No chunk says what it is", "chunk.object", _without("object"))
-_declare(
+declare("chunk.id-empty", "The id of each chunk is empty", "chunk.id-stable", _set(id=""))
+declare("chunk.id-missing", "No chunk has an id", _SCHEMA, _without("id"), "mudler/LocalAI#340")
+declare("chunk.object-wrong", "Each chunk calls itself a whole answer", "chunk.object", _set(object="completion"))
+declare("chunk.object-missing", "No chunk says what it is", "chunk.object", _without("object"))
+declare(
     "chunk.created-moves",
     "Each chunk was created at another time",
     "chunk.created-stable",
     _later("created", lambda value, number: value + number),
 )
-_declare("chunk.created-missing", "No chunk says when it was created", _SCHEMA, _without("created"))
-_declare(
+declare("chunk.created-missing", "No chunk says when it was created", _SCHEMA, _without("created"))
+declare(
     "chunk.created-milliseconds",
     "`created` of each chunk is in milliseconds",
     "chunk.created-seconds",
@@ -89,8 +77,8 @@ _declare(
     "mlc-ai/web-llm#829",
     "zed-industries/zed#32982",
 )
-_declare("chunk.created-zero", "`created` of each chunk is 0", "chunk.created-seconds", _set(created=0))
-_declare(
+declare("chunk.created-zero", "`created` of each chunk is 0", "chunk.created-seconds", _set(created=0))
+declare(
     "chunk.created-float",
     "`created` of each chunk has a fraction",
     "chunk.created-integer",
@@ -98,7 +86,7 @@ _declare(
     "BerriAI/litellm#4654",
     stage=Stage.TEXT,
 )
-_declare(
+declare(
     "chunk.created-integral-float",
     "`created` of each chunk is written with .0",
     "chunk.created-integer",
@@ -106,21 +94,21 @@ _declare(
     "openai/openai-dotnet#1006",
     stage=Stage.TEXT,
 )
-_declare("chunk.model-empty", "No chunk names its model", "chunk.model-stable", _set(model=""))
-_declare(
+declare("chunk.model-empty", "No chunk names its model", "chunk.model-stable", _set(model=""))
+declare(
     "chunk.model-changes",
     "Later chunks name another model",
     "chunk.model-stable",
     _later("model", lambda value, number: f"{value}-backend"),
 )
-_declare(
+declare(
     "chunk.model-other",
     "Every chunk names another model",
     "chunk.model",
     _set(model="backend"),
     "triton-inference-server/server#7796",
 )
-_declare(
+declare(
     "chunk.first-empty",
     "The first chunk has no choice, and no id, object, time or model",
     "chunk.choices-present",
@@ -157,46 +145,40 @@ def _of_other_family(draft: Draft) -> None:
             choice["delta"] = {"content": choice.pop("text")}
 
 
-_declare(
+declare(
     "chunk.index-all-zero",
     "Every choice is streamed under index 0",
     "chunk.choice-indexes",
     each_choice(lambda choice: choice.update(index=0)),
     "BerriAI/litellm#3276",
 )
-_declare(
+declare(
     "chunk.index-from-one",
     "The indexes of the choices begin with 1",
     "chunk.choice-indexes",
     each_choice(lambda choice: choice.update(index=choice["index"] + 1)),
     "BerriAI/litellm#376",
 )
-_declare(
+declare(
     "chunk.index-missing",
     "No choice has an index",
     _SCHEMA,
     each_choice(lambda choice: choice.pop("index")),
     "mudler/LocalAI#340",
 )
-_declare(
+declare(
     "chunk.finish-index-zero",
     "Every choice ends under index 0",
     "finish.stream-once",
     _finish_under_first,
     "ggml-org/llama.cpp#20226",
 )
-_declare("chunk.choices-empty", "A chunk without usage has no choice", "chunk.choices-present", _keep_alive)
-_declare("chunk.choices-null", "The choices of the chunk with the usage are null", _SCHEMA, _null_choices)
-_declare("chunk.other-family", "The choices have the form of the other family", _SCHEMA, _of_other_family)
+declare("chunk.choices-empty", "A chunk without usage has no choice", "chunk.choices-present", _keep_alive)
+declare("chunk.choices-null", "The choices of the chunk with the usage are null", _SCHEMA, _null_choices)
+declare("chunk.other-family", "The choices have the form of the other family", _SCHEMA, _of_other_family)
 
 
 # --- what a choice says ------------------------------------------------------------------------------------------------
-
-
-def _pieces(draft: Draft) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Each choice's index, the object that holds the text of its chunk, and the name under which it does."""
-    for choice in draft.choices:
-        yield (choice["index"], choice["delta"], "content") if draft.chat else (choice["index"], choice, "text")
 
 
 def _roles(first: Any, later: Any) -> Bend:
@@ -215,7 +197,7 @@ def _roles(first: Any, later: Any) -> Bend:
 
 def _grow(draft: Draft) -> None:
     said: dict[int, str] = {}
-    for index, part, name in _pieces(draft):
+    for index, part, name in texts_of(draft):
         if part.get(name):
             part[name] = said[index] = said.get(index, "") + part[name]
 
@@ -229,19 +211,19 @@ def _message_beside(draft: Draft) -> None:
 
 
 def _silent(draft: Draft) -> None:
-    for _, part, name in _pieces(draft):
+    for _, part, name in texts_of(draft):
         part[name] = ""
         part.pop("reasoning", None)
 
 
-_declare(
+declare(
     "chunk.role-missing",
     "No delta names a role",
     "chunk.role-first",
     each_choice(lambda choice: choice["delta"].pop("role", None)),
     concerns=chat_streams,
 )
-_declare(
+declare(
     "chunk.first-role-null",
     "The role of the first delta is null",
     "chunk.role-first",
@@ -249,7 +231,7 @@ _declare(
     "sgl-project/sglang#18335",
     concerns=chat_streams,
 )
-_declare(
+declare(
     "chunk.role-null",
     "The role of every later delta is null",
     "chunk.role-null",
@@ -257,7 +239,7 @@ _declare(
     "vercel/ai#2548",
     concerns=chat_streams,
 )
-_declare(
+declare(
     "chunk.role-repeated",
     "Every delta names the role",
     "chunk.role-once",
@@ -265,7 +247,7 @@ _declare(
     "mudler/LocalAI#648",
     concerns=chat_streams,
 )
-_declare(
+declare(
     "chunk.message-grows",
     "Every chunk holds the whole message so far beside the delta",
     "chunk.no-message",
@@ -273,9 +255,9 @@ _declare(
     "perplexityai/api-discussion#209",
     concerns=chat_streams,
 )
-_declare("chunk.delta-cumulative", "Every chunk repeats the text so far", "chunk.delta-cumulative", _grow)
-_declare("chunk.text-missing", "A stream counts tokens and says nothing", "chunk.text", _silent)
-_declare(
+declare("chunk.delta-cumulative", "Every chunk repeats the text so far", "chunk.delta-cumulative", _grow)
+declare("chunk.text-missing", "A stream counts tokens and says nothing", "chunk.text", _silent)
+declare(
     "chunk.tool-calls-empty",
     "Every delta has an empty array of tool calls",
     "chunk.no-empty-calls",
@@ -284,7 +266,7 @@ _declare(
     "vllm-project/vllm#44104",
     concerns=chat_streams,
 )
-_declare(
+declare(
     "chunk.tool-calls-null",
     "The tool calls of every delta are null",
     "chunk.schema",

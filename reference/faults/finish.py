@@ -1,25 +1,13 @@
 """`finish.*`: what goes wrong in why and when a choice ended."""
 
-from collections.abc import Callable
 from typing import Any
 
 from streamgauge.reference.answers import Payload
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.bends import Bend, each_choice
-from streamgauge.reference.faults.fault import Stage, answers, fault, streams, wholes
+from streamgauge.reference.faults.bends import Bend, calls_of, declare, each_choice
+from streamgauge.reference.faults.fault import answers, wholes
 
 Choice = dict[str, Any]
-
-
-def _declare(
-    name: str,
-    title: str,
-    check: str | tuple[str, ...],
-    bend: Bend,
-    *seen: str,
-    concerns: Callable[[Draft], bool] = streams,
-) -> None:
-    fault(name, title, caught_by=check, stage=Stage.ANSWER, concerns=concerns, seen=seen)(bend)
 
 
 def _reason(old: tuple[str | None, ...], new: str | None) -> Bend:
@@ -59,30 +47,28 @@ def _first(draft: Draft) -> None:
 
 
 def _calls(draft: Draft) -> bool:
-    return answers(draft) and any(
-        "tool_calls" in choice.get("message", choice.get("delta", ())) for choice in draft.choices
-    )
+    return answers(draft) and bool(calls_of(draft))
 
 
 def _texts(draft: Draft) -> bool:
     return answers(draft) and not _calls(draft)
 
 
-_declare(
+declare(
     "finish.missing",
     "No choice of a stream ends",
     "finish.stream-once",
     _reason(_ENDS, None),
     "vllm-project/vllm#52852",
 )
-_declare(
+declare(
     "finish.renamed",
     "The finish reason of a stream is null, and another member tells it",
     "finish.stream-once",
     each_choice(_renamed),
     "jakobdylanc/llmcord#84",
 )
-_declare(
+declare(
     "finish.missing-whole",
     "No choice of a whole answer has a finish reason",
     "finish.whole",
@@ -90,15 +76,15 @@ _declare(
     "mudler/LocalAI#788",
     concerns=wholes,
 )
-_declare(
+declare(
     "finish.null-whole",
     "The finish reasons of a whole answer are null",
     "finish.whole",
     _reason(_ENDS, None),
     concerns=wholes,
 )
-_declare("finish.twice", "Every choice ends twice", "finish.stream-once", _twice)
-_declare(
+declare("finish.twice", "Every choice ends twice", "finish.stream-once", _twice)
+declare(
     "finish.empty-string",
     "The finish reason is an empty text until the choice ends",
     "finish.null-until-end",
@@ -107,7 +93,7 @@ _declare(
     "sgl-project/sglang#3912",
     "dstackai/dstack#2228",
 )
-_declare(
+declare(
     "finish.key-missing",
     "Only the chunk that ends a choice has a finish reason",
     "finish.key-present",
@@ -116,14 +102,14 @@ _declare(
     "vllm-project/vllm#19650",
     "mudler/LocalAI#1744",
 )
-_declare(
+declare(
     "finish.on-every-chunk",
     "Every chunk says that its choice has ended",
     "finish.nothing-after",
     _reason((None,), "stop"),
     "su-kaka/gcli2api#403",
 )
-_declare(
+declare(
     "finish.before-text",
     "Every choice ends before it says anything",
     "finish.nothing-after",
@@ -131,7 +117,7 @@ _declare(
     "BerriAI/litellm#2692",
     "open-webui/open-webui#16377",
 )
-_declare(
+declare(
     "finish.unknown-word",
     "Streamed choices end with a word that clients do not know",
     "finish.stream-reason",
@@ -139,7 +125,7 @@ _declare(
     "gethouston/houston#1211",
     "BerriAI/litellm#12249",
 )
-_declare(
+declare(
     "finish.unknown-word-whole",
     "The choices of a whole answer end with a word that clients do not know",
     "finish.whole",
@@ -147,7 +133,7 @@ _declare(
     "mudler/vllm.cpp#398",
     concerns=wholes,
 )
-_declare(
+declare(
     "finish.stop-at-limit",
     "What the limit cut ends with the reason stop",
     "finish.length",
@@ -155,7 +141,7 @@ _declare(
     "triton-inference-server/server#7796",
     concerns=answers,
 )
-_declare(
+declare(
     "finish.tool-calls-without-calls",
     "Every answer ends with the reason tool_calls",
     "finish.tool-calls",
@@ -164,7 +150,7 @@ _declare(
     "vllm-project/vllm#53255",
     concerns=_texts,
 )
-_declare(
+declare(
     "finish.stop-with-calls",
     "What calls a tool ends with the reason stop",
     "finish.calls-told",

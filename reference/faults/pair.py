@@ -1,10 +1,10 @@
 """`pair.*`: where the streamed form of an answer differs from the whole one."""
 
-from collections.abc import Callable
 from typing import Any
 
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.fault import Stage, chat_streams, fault, streams
+from streamgauge.reference.faults.bends import calls_of, declare, parts_of, texts_of
+from streamgauge.reference.faults.fault import chat_streams, streams
 
 Part = dict[str, Any]
 
@@ -14,17 +14,15 @@ _THOUGHTS = ("reasoning", "reasoning_content")
 def _texts(draft: Draft) -> list[list[tuple[Part, str]]]:
     """Choice by choice: where the pieces of its text stand, as an object and the member's name."""
     found: dict[int, list[tuple[Part, str]]] = {}
-    for choice in draft.choices:
-        part, name = (choice["delta"], "content") if draft.chat else (choice, "text")
+    for index, part, name in texts_of(draft):
         if part.get(name):
-            found.setdefault(choice["index"], []).append((part, name))
+            found.setdefault(index, []).append((part, name))
     return list(found.values())
 
 
 def _arguments(draft: Draft) -> list[Part]:
     """The functions of the deltas that bring arguments."""
-    calls = [call for choice in draft.choices for call in choice["delta"].get("tool_calls", ())]
-    return [call["function"] for call in calls if call["function"].get("arguments")]
+    return [call["function"] for call in calls_of(draft) if call["function"].get("arguments")]
 
 
 def _calls(draft: Draft) -> bool:
@@ -32,22 +30,11 @@ def _calls(draft: Draft) -> bool:
 
 
 def _thinks(draft: Draft) -> bool:
-    return chat_streams(draft) and any(name in choice["delta"] for choice in draft.choices for name in _THOUGHTS)
+    return chat_streams(draft) and any(name in part for part in parts_of(draft) for name in _THOUGHTS)
 
 
 def _logprobs(draft: Draft) -> bool:
     return streams(draft) and any(choice["logprobs"] for choice in draft.choices)
-
-
-def _declare(
-    name: str,
-    title: str,
-    check: str,
-    bend: Callable[[Draft], None],
-    *seen: str,
-    concerns: Callable[[Draft], bool] = streams,
-) -> None:
-    fault(name, title, caught_by=check, stage=Stage.ANSWER, concerns=concerns, seen=seen)(bend)
 
 
 def _first_lost(draft: Draft) -> None:
@@ -124,18 +111,18 @@ def _reasoning_in_content(draft: Draft) -> None:
                 choice["delta"]["content"] = choice["delta"].pop(name)
 
 
-_declare(
+declare(
     "pair.first-token-lost",
     "A stream lacks the first token's text",
     "pair.text",
     _first_lost,
     "vllm-project/vllm#30866",
 )
-_declare(
+declare(
     "pair.last-text-lost", "A stream lacks the last token's text", "pair.text", _last_lost, "ggml-org/llama.cpp#15007"
 )
-_declare("pair.other-text", "A stream says another text", "pair.text", _other_text)
-_declare(
+declare("pair.other-text", "A stream says another text", "pair.text", _other_text)
+declare(
     "pair.finish-differs",
     "A stream that calls a tool ends with stop, the whole form with tool_calls",
     "pair.finish",
@@ -145,8 +132,8 @@ _declare(
     "googleapis/python-genai#2868",
     concerns=_calls,
 )
-_declare("pair.usage-differs", "A stream counts one token less", "pair.usage", _usage_differs)
-_declare(
+declare("pair.usage-differs", "A stream counts one token less", "pair.usage", _usage_differs)
+declare(
     "pair.tool-arguments-cut",
     "A stream lacks the end of the arguments",
     "pair.tool-calls",
@@ -155,7 +142,7 @@ _declare(
     "lmstudio-ai/lmstudio-bug-tracker#649",
     concerns=_calls,
 )
-_declare(
+declare(
     "pair.tool-calls-as-text",
     "A stream tells the arguments of a call as text",
     "pair.tool-calls",
@@ -164,7 +151,7 @@ _declare(
     "vllm-project/vllm#24509",
     concerns=_calls,
 )
-_declare(
+declare(
     "pair.logprobs-missing",
     "A stream has no log-probabilities",
     "pair.logprobs",
@@ -172,14 +159,14 @@ _declare(
     "abetlen/llama-cpp-python#197",
     concerns=_logprobs,
 )
-_declare(
+declare(
     "pair.logprobs-shifted",
     "A stream's log-probabilities are those of the tokens before",
     "pair.logprobs",
     _logprobs_shifted,
     concerns=_logprobs,
 )
-_declare(
+declare(
     "pair.reasoning-lost",
     "A stream does not tell the reasoning",
     "pair.reasoning",
@@ -187,7 +174,7 @@ _declare(
     "BerriAI/litellm#20246",
     concerns=_thinks,
 )
-_declare(
+declare(
     "pair.reasoning-in-content",
     "A stream tells the reasoning as content",
     "pair.reasoning",

@@ -4,16 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.bends import Bend
-from streamgauge.reference.faults.fault import Stage, answers, fault, streams, wholes
+from streamgauge.reference.faults.bends import Bend, declare, parts_of
+from streamgauge.reference.faults.fault import answers, streams, wholes
 
 _FIELDS = ("reasoning", "reasoning_content")
-
-
-def _parts(draft: Draft) -> list[dict[str, Any]]:
-    """The messages, or the deltas, of a chat's answer."""
-    found = [choice.get("message", choice.get("delta")) for choice in draft.choices]
-    return [part for part in found if isinstance(part, dict)]
 
 
 def _field(part: dict[str, Any]) -> str | None:
@@ -21,7 +15,7 @@ def _field(part: dict[str, Any]) -> str | None:
 
 
 def _thinks(draft: Draft) -> bool:
-    return answers(draft) and any(_field(part) for part in _parts(draft))
+    return answers(draft) and any(_field(part) for part in parts_of(draft))
 
 
 def _declare(
@@ -35,11 +29,11 @@ def _declare(
     def concerns(draft: Draft) -> bool:
         return among(draft) and _thinks(draft)
 
-    fault(name, title, caught_by=check, stage=Stage.ANSWER, concerns=concerns, seen=seen)(bend)
+    declare(name, title, check, bend, *seen, concerns=concerns)
 
 
 def _rename(draft: Draft) -> None:
-    for part in _parts(draft):
+    for part in parts_of(draft):
         if name := _field(part):
             part[next(other for other in _FIELDS if other != name)] = part.pop(name)
 
@@ -48,7 +42,7 @@ def _as_content(opening: str, closing: str) -> Bend:
     """The reasoning stands in front of the content, between tags."""
 
     def bend(draft: Draft) -> None:
-        thoughts = [(part, name) for part in _parts(draft) if (name := _field(part))]
+        thoughts = [(part, name) for part in parts_of(draft) if (name := _field(part))]
         for number, (part, name) in enumerate(thoughts):
             before = opening if number == 0 or not draft.streamed else ""
             after = closing if number == len(thoughts) - 1 or not draft.streamed else ""
@@ -59,7 +53,7 @@ def _as_content(opening: str, closing: str) -> Bend:
 
 def _closing_tag(draft: Draft) -> None:
     """What ends the reasoning is taken for the beginning of the content."""
-    for part in _parts(draft):
+    for part in parts_of(draft):
         if part.get("content"):
             part["content"] = "</think>" + part["content"]
             return

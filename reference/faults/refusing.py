@@ -1,12 +1,11 @@
 """`request.*`: wrong requests that are accepted, or turned away in a wrong way."""
 
-import dataclasses
-import json
 from typing import Any
 
 from streamgauge.contract.plain import plain_request
 from streamgauge.reference.drafts import Draft
 from streamgauge.reference.errors import Kind
+from streamgauge.reference.faults.bends import ask
 from streamgauge.reference.faults.fault import Stage, fault, requests
 from streamgauge.reference.faults.telling import PLAIN, mistyped, tell, tell_raw, turned_down
 from streamgauge.wire.json import read_json
@@ -20,11 +19,6 @@ def _posted(draft: Draft) -> bool:
 
 def _no_object(draft: Draft) -> bool:
     return _posted(draft) and not draft.asked
-
-
-def _ask(draft: Draft, body: dict[str, Any]) -> None:
-    """Let this be what was asked."""
-    draft.request = dataclasses.replace(draft.request, body=json.dumps(body).encode())
 
 
 def _plain(draft: Draft) -> dict[str, Any]:
@@ -55,7 +49,7 @@ def _other(draft: Draft, taken: tuple[int, ...]) -> int:
 )
 def malformed_accepted(draft: Draft) -> None:
     """As if it had been the plainest request."""
-    _ask(draft, _plain(draft))
+    ask(draft, _plain(draft))
 
 
 @fault(
@@ -106,7 +100,7 @@ def array_500(draft: Draft) -> None:
 )
 def array_accepted(draft: Draft) -> None:
     """As if it had been the plainest request."""
-    _ask(draft, _plain(draft))
+    ask(draft, _plain(draft))
 
 
 @fault(
@@ -118,7 +112,7 @@ def array_accepted(draft: Draft) -> None:
 )
 def model_missing_accepted(draft: Draft) -> None:
     """By a default."""
-    _ask(draft, {**draft.asked, "model": draft.models[0]})
+    ask(draft, {**draft.asked, "model": draft.models[0]})
 
 
 @fault(
@@ -130,7 +124,7 @@ def model_missing_accepted(draft: Draft) -> None:
 )
 def model_unknown_accepted(draft: Draft) -> None:
     """By the one that there is, as llama.cpp and many mocks do."""
-    _ask(draft, {**draft.asked, "model": draft.models[0]})
+    ask(draft, {**draft.asked, "model": draft.models[0]})
 
 
 @fault(
@@ -171,7 +165,7 @@ def model_unknown_500(draft: Draft) -> None:
 )
 def required_accepted(draft: Draft) -> None:
     """With a prompt of the server's own."""
-    _ask(draft, {**_plain(draft), **draft.asked})
+    ask(draft, {**_plain(draft), **draft.asked})
 
 
 @fault(
@@ -188,7 +182,7 @@ def invalid_accepted(draft: Draft) -> None:
     pointers = [problem.pointer for problem in draft.operation.request.problems(asked)]
     wrong = {pointer.split("/")[1] for pointer in pointers if pointer}
     kept = {name: value for name, value in asked.items() if name not in wrong}
-    _ask(draft, {**kept, **{name: value for name, value in _plain(draft).items() if name in wrong}})
+    ask(draft, {**kept, **{name: value for name, value in _plain(draft).items() if name in wrong}})
 
 
 @fault(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.bends import each_body
+from streamgauge.reference.faults.bends import declare, each_body
 from streamgauge.reference.faults.fault import Stage, fault, wholes
 
 _SCHEMA = ("response.schema", "response.reference-shape")
@@ -32,7 +32,7 @@ def _declare(
     concerns: Callable[[Draft], bool] = wholes,
 ) -> None:
     """A fault in the JSON object."""
-    fault(name, title, caught_by=check, stage=Stage.ANSWER, concerns=concerns, seen=seen)(each_body(change))
+    declare(name, title, check, each_body(change), *seen, concerns=concerns)
 
 
 def _bytes(name: str, title: str, check: str | tuple[str, ...], change: Callable[[bytes], bytes], *seen: str) -> None:

@@ -4,21 +4,16 @@ import copy
 from typing import Any
 
 from streamgauge.reference.drafts import Draft
+from streamgauge.reference.faults.bends import calls_of
 from streamgauge.reference.faults.fault import Stage, answers, chat_streams, fault
 
 
-def _calls(draft: Draft) -> list[dict[str, Any]]:
-    """Every piece of a call in the answer."""
-    parts = [choice.get("delta") or choice.get("message") or {} for choice in draft.choices]
-    return [call for part in parts for call in part.get("tool_calls", ())]
-
-
 def _answers_with_call(draft: Draft) -> bool:
-    return answers(draft) and draft.chat and bool(_calls(draft))
+    return answers(draft) and draft.chat and bool(calls_of(draft))
 
 
 def _streams_call(draft: Draft) -> bool:
-    return chat_streams(draft) and bool(_calls(draft))
+    return chat_streams(draft) and bool(calls_of(draft))
 
 
 @fault(
@@ -31,7 +26,7 @@ def _streams_call(draft: Draft) -> bool:
 )
 def type_missing(draft: Draft) -> None:
     """Id and name are there."""
-    for call in _calls(draft):
+    for call in calls_of(draft):
         call.pop("type", None)
 
 
@@ -44,7 +39,7 @@ def type_missing(draft: Draft) -> None:
 )
 def name_missing(draft: Draft) -> None:
     """The arguments are there."""
-    for call in _calls(draft):
+    for call in calls_of(draft):
         call["function"].pop("name", None)
 
 

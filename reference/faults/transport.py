@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from streamgauge.contract.contract import JSON
-from streamgauge.reference.answers import to_json
 from streamgauge.reference.drafts import Draft, Event
+from streamgauge.reference.faults.bends import ask
 from streamgauge.reference.faults.fault import Stage, fault, refusals, replies, requests, streams, wholes
 from streamgauge.reference.framing import head
 from streamgauge.reference.messages import End, Write
@@ -20,10 +20,10 @@ def _set(draft: Draft, name: str, value: str | None) -> None:
     draft.headers = others if value is None else [*others, (name, value)]
 
 
-def _ask(draft: Draft, **changes: object) -> None:
+def _ask_for(draft: Draft, **changes: object) -> None:
     """Answer another request than the one that came; a change to None removes the member."""
     asked = {name: value for name, value in {**draft.asked, **changes}.items() if value is not None}
-    draft.request = replace(draft.request, body=to_json(asked))
+    ask(draft, asked)
 
 
 @fault(
@@ -221,7 +221,7 @@ def whole_as_html(draft: Draft) -> None:
 )
 def whole_as_stream(draft: Draft) -> None:
     """Whatever `stream` says."""
-    _ask(draft, stream=True)
+    _ask_for(draft, stream=True)
 
 
 @fault(
@@ -234,7 +234,7 @@ def whole_as_stream(draft: Draft) -> None:
 )
 def stream_as_whole(draft: Draft) -> None:
     """`stream` is ignored."""
-    _ask(draft, stream=None, stream_options=None)
+    _ask_for(draft, stream=None, stream_options=None)
 
 
 def _called(name: str, title: str, media_type: str | None, check: str, *seen: str) -> None:

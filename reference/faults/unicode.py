@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 from streamgauge.reference.drafts import Draft
+from streamgauge.reference.faults.bends import texts_of
 from streamgauge.reference.faults.fault import Stage, answers, fault, streams
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -13,8 +14,7 @@ _TEXT = re.compile(rb'("(?:content|text)":") ')
 
 def _change(draft: Draft, change: Callable[[str], str]) -> None:
     """Change every text of a stream."""
-    for choice in draft.choices:
-        part, name = (choice["delta"], "content") if draft.chat else (choice, "text")
+    for _, part, name in texts_of(draft):
         if part.get(name):
             part[name] = change(part[name])
 

@@ -1,12 +1,13 @@
 """`usage.*`: what goes wrong in what the answer says it cost."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from streamgauge.reference.answers import Payload
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.bends import Bend, each_body
-from streamgauge.reference.faults.fault import Stage, answers, fault, streams, wholes
+from streamgauge.reference.faults.bends import Bend, declare, each_body
+from streamgauge.reference.faults.fault import answers, streams, wholes
 
 _SCHEMA = ("response.schema", "response.reference-shape")
 
@@ -36,15 +37,7 @@ def _streams_continuously(draft: Draft) -> bool:
     return streams(draft) and bool(_asked(draft).get("continuous_usage_stats"))
 
 
-def _declare(
-    name: str,
-    title: str,
-    check: str | tuple[str, ...],
-    bend: Bend,
-    *seen: str,
-    concerns: Callable[[Draft], bool] = _counts,
-) -> None:
-    fault(name, title, caught_by=check, stage=Stage.ANSWER, concerns=concerns, seen=seen)(bend)
+_declare = functools.partial(declare, concerns=_counts)
 
 
 def _each(change: Callable[[Usage], Any]) -> Bend:

@@ -8,6 +8,7 @@ import time
 import urllib.request
 import venv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,18 +37,44 @@ def llama_python() -> Path:
 
 
 @pytest.fixture(scope="session")
-def llama(llama_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Base URL of the server; its model is called `tiny`, and it wants no key."""
-    folder = tmp_path_factory.mktemp("llama")
-    model = folder / "tiny.gguf"
+def llama_model(llama_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model's file."""
+    model = tmp_path_factory.mktemp("model") / "tiny.gguf"
     subprocess.run([llama_python, HERE / "tiny_model.py", model], check=True, capture_output=True)
+    return model
+
+
+@pytest.fixture(scope="session")
+def llama(llama_python: Path, llama_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Base URL of the server; its model is called `tiny`, and it wants no key."""
+    with _server(llama_python, llama_model, tmp_path_factory.mktemp("llama")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def llama_key() -> str:
+    """The key that the server of `llama_with_key` wants."""
+    return "real-key-of-this-server-1"
+
+
+@pytest.fixture(scope="session")
+def llama_with_key(
+    llama_python: Path, llama_model: Path, llama_key: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Base URL of the same server, which wants the key."""
+    with _server(llama_python, llama_model, tmp_path_factory.mktemp("llama-with-key"), llama_key) as url:
+        yield url
+
+
+@contextmanager
+def _server(python: Path, model: Path, folder: Path, *keys: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [llama_python, HERE / "llama_server.py", model, str(port)], stdout=output, stderr=output
+            [python, HERE / "llama_server.py", model, str(port), *keys], stdout=output, stderr=output
         )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -63,8 +90,8 @@ def _wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]", log: Pa
         if process.poll() is not None:
             pytest.fail(f"the server ended: {log.read_text(errors='replace')[-2000:]}")
         try:
-            with urllib.request.urlopen(f"{url}/v1/models", timeout=5) as answer:
-                assert json.load(answer)["data"][0]["id"] == "tiny"
+            with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
+                assert json.load(answer)["status"] == "ok"
                 return
         except OSError:
             time.sleep(0.05)

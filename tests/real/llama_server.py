@@ -1,4 +1,4 @@
-"""Run llama.cpp's own HTTP server, from the xllamacpp wheel, until told to stop: `llama_server.py MODEL PORT`."""
+"""Run llama.cpp's own HTTP server, from the xllamacpp wheel, until told to stop: `llama_server.py MODEL PORT [KEY]`."""
 
 import os
 import signal
@@ -16,6 +16,7 @@ parameters.n_ctx = 8192
 parameters.n_parallel = 4
 parameters.use_jinja = True
 parameters.endpoint_metrics = True
+parameters.api_keys = sys.argv[3:]
 server = xllamacpp.Server(parameters)
 
 

@@ -9,18 +9,15 @@ import jsonschema_rs
 from streamgauge.lint.grammar import kind_of
 from streamgauge.lint.rule import LintLevel, Place, rule
 from streamgauge.lint.subject import Subject, types_of
+from streamgauge.wire.json import is_number
 
 __all__: list[str] = []
 
 TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _count(value: Any) -> bool:
-    return _number(value) and value >= 0 and value == int(value)
+    return is_number(value) and value >= 0 and value == int(value)
 
 
 def _texts(value: Any) -> bool:
@@ -36,8 +33,8 @@ def _is(kind: type) -> Callable[[Any], bool]:
 
 
 _BOOLEAN, _TEXT = (_is(bool), "a boolean"), (_is(str), "text")
-_COUNT, _NUMBER = (_count, "a whole number of at least 0"), (_number, "a number")
-_BOUND = (lambda value: _number(value) or isinstance(value, bool), "a number")
+_COUNT, _NUMBER = (_count, "a whole number of at least 0"), (is_number, "a number")
+_BOUND = (lambda value: is_number(value) or isinstance(value, bool), "a number")
 
 SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "type": (_types, f"one of {', '.join(TYPES)}, or a list of these"),
@@ -120,7 +117,7 @@ def _version(subject: Subject) -> Iterator[Place]:
         for key, value in node.value.items():
             here = (*node.path, key)
             if key in ("exclusiveMinimum", "exclusiveMaximum") and isinstance(value, bool) is not subject.old:
-                if _number(value) or isinstance(value, bool):
+                if is_number(value) or isinstance(value, bool):
                     yield Place(here, f"`{key}` is a {'boolean in 3.0' if subject.old else 'number in 3.1'}")
             elif subject.old and key in ONLY_31:
                 yield Place(here, f"`{key}` is no keyword of OpenAPI 3.0")
@@ -163,7 +160,7 @@ _INT64 = {"maximum": 2**63 - 1, "exclusiveMaximum": 2**63, "minimum": -(2**63), 
 
 def _reaches(keyword: str, bound: Any) -> bool:
     """Whether a bound lets values through that are no 64-bit integers."""
-    if not _number(bound):
+    if not is_number(bound):
         return False
     return bool(bound > _INT64[keyword] if "ax" in keyword else bound < _INT64[keyword])
 
@@ -209,7 +206,7 @@ def _contradict(subject: Subject) -> Iterator[Place]:
         for low, high in _PAIRS:
             least: Any = node.value.get(low)
             most: Any = node.value.get(high)
-            if _number(least) and _number(most) and least > most:
+            if is_number(least) and is_number(most) and least > most:
                 yield Place((*node.path, low), f"`{low}` {least} is above `{high}` {most}")
 
 

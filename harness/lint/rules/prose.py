@@ -7,6 +7,7 @@ from typing import Any
 from streamgauge.lint.grammar import Node
 from streamgauge.lint.rule import LintLevel, Place, rule
 from streamgauge.lint.subject import Subject, types_of
+from streamgauge.wire.json import is_number
 
 __all__: list[str] = []
 
@@ -110,9 +111,7 @@ def _default(subject: Subject) -> Iterator[Place]:
         default: Any = node.value.get("default")
         if not isinstance(text, str):
             continue
-        for match in (
-            _BOUND.finditer(text) if isinstance(default, int | float) and not isinstance(default, bool) else ()
-        ):
+        for match in _BOUND.finditer(text) if is_number(default) else ():
             sign, bound = _said(match)
             kept = {">": default > bound, "<": default < bound, "<=": default <= bound, "at most": default <= bound}
             if not kept.get(sign, default >= bound):
