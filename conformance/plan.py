@@ -12,9 +12,10 @@ from streamgauge.conformance.probes.refusals import refusals
 from streamgauge.conformance.probes.variants import variants
 from streamgauge.contract.contract import Operation
 from streamgauge.detection import tries_for
+from streamgauge.errors import UsageError
 from streamgauge.target import Target
 
-__all__ = ["BUDGET_TOKENS", "NotRun", "Plan", "Planned", "plan"]
+__all__ = ["BUDGET_TOKENS", "NotRun", "Plan", "Planned", "plan", "require_probes"]
 
 BUDGET_TOKENS = 20_000
 """Tokens that one operation may cost at most unless the user says otherwise."""
@@ -163,3 +164,23 @@ def _in_topic(probe: str, name: str) -> bool:
 
 def _wants(topic: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or any(_in_topic(name, topic) for name in wanted)
+
+
+def require_probes(targets: Sequence[Target], select: Iterable[str]) -> None:
+    """
+    Refuse a selection of probes that selects nothing, before anything is sent.
+
+    Raises:
+        UsageError: a name is that of no probe of these targets.
+    """
+    targets = [replace(target, model=target.model or "MODEL") for target in targets]
+    for name in select:
+        topic = name.partition(".")[0]
+        if topic == _GENERATED:
+            continue  # made from the document, and there are always some
+        planned = plan(targets, select=[name])
+        if not planned.planned and not planned.not_run:
+            hint = "Topics: form, pair, refusal, auth, generated. `streamgauge list probes` shows every id."
+            if topic == "auth" and not all(target.key for target in targets):
+                hint = "Probes of the key need one: STREAMGAUGE_API_KEY or --api-key-file."
+            raise UsageError(f"--select {name}: these targets have no such probe", hint=hint)

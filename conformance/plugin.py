@@ -268,11 +268,13 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         baseline=load_baseline(path, utc_now().date()) if path else None,
     )
     if not worker and not config.option.collectonly:
+        from streamgauge.conformance.plan import require_probes
         from streamgauge.conformance.session import record_into, require_known, take_into
         from streamgauge.preflight import preflight
 
         if settings.baseline is not None:
             require_known(settings.baseline)
+        require_probes(targets, settings.select)
         settings.targets, notes = (targets, captured.notes) if captured is not None else preflight(targets)
         writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), notes=notes)
         settings.directory = writer.path.absolute()

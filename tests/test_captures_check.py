@@ -120,7 +120,11 @@ def test_right_captures_pass(tmp_path: Path) -> None:
 
 
 WRONG: dict[str, tuple[bytes, str]] = {
-    "cut": (stream(b"data: {") + note(stream_request(contract_of(CHAT)[1]), code=18), "http.complete"),
+    "cut-stream": (stream(b"data: {") + note(stream_request(contract_of(CHAT)[1]), code=18), "ending.not-cut"),
+    "cut-answer": (
+        whole(whole_answer(contract_of(CHAT)[1]))[:-5] + note(request(contract_of(CHAT)[1]), code=18),
+        "http.complete",
+    ),
     "no-done": (
         stream(sse(chunks(contract_of(CHAT)[1]), done=False)) + note(stream_request(contract_of(CHAT)[1])),
         "sse.done",

@@ -44,6 +44,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("--sg-from=c", "--sg-spec", CHAT, "--sg-budget-tokens", "0", "--sg-concurrency", "1"),
         "--sg-budget-tokens, --sg-concurrency",
     ),
+    "selects-nothing": (
+        (*NOBODY, "--sg-spec", CHAT, "--sg-select", "nosuch"),
+        "--sg-select nosuch: these targets have no",
+    ),
     "from-nowhere": (("--sg-from=lost", "--sg-spec", CHAT), "--sg-from lost: there is no such file"),
 }
 

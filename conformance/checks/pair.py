@@ -132,21 +132,26 @@ def _departure(part: _Part, group: Group, floor: Floor, question: Question, *, u
     whole, streamed = _excerpts(part, question)
     return Departure(
         f"the same {part.noun} in both forms: {whole}",
-        f"{counts} have {part.noun} that the other form never has; {noise}{advice}: {streamed}",
+        f"{streamed}; {counts} have {part.noun} that the other form never has; {noise}{advice}",
         outcome=Outcome.INCONCLUSIVE if unclear else None,
     )
 
 
 def _excerpts(part: _Part, question: Question) -> tuple[str, str]:
     """A whole answer's value and one of a streamed answer that differs, from shortly before the difference."""
-    wholes = [repr(part.value(answer)) for answer in question.whole]
-    streams = [repr(part.value(answer)) for answer in question.streamed]
+    wholes = [_shown(part.value(answer)) for answer in question.whole]
+    streams = [_shown(part.value(answer)) for answer in question.streamed]
     whole = wholes[0]
     streamed = next((each for each in streams if each not in wholes), streams[0])
     pairs = enumerate(zip(whole, streamed, strict=False))
     at = next((at for at, (one, other) in pairs if one != other), min(len(whole), len(streamed)))
     start = max(0, at - _SHOWN // 3)
     return one_line(whole[start : start + _SHOWN], _SHOWN), one_line(streamed[start : start + _SHOWN], _SHOWN)
+
+
+def _shown(value: Hashable) -> str:
+    """The value as it is written; of a single choice without the tuple around it."""
+    return repr(value[0] if isinstance(value, tuple) and len(value) == 1 else value)
 
 
 def _each(answer: Answer, value: Callable[[Choice], Hashable]) -> Hashable:

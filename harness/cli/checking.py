@@ -15,7 +15,6 @@ from streamgauge.bundle.layout import INFERRED
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.detection import tally, tries_for
-from streamgauge.errors import UsageError
 from streamgauge.outcomes import ExitCode, Level, Outcome, exit_code_of
 from streamgauge.target import Target
 
@@ -71,20 +70,10 @@ class CheckPart:
         Raises:
             UsageError: a name is that of no probe of these targets.
         """
-        if not self.select:
-            return
-        from streamgauge.conformance.plan import plan
+        if self.select:
+            from streamgauge.conformance.plan import require_probes
 
-        targets = [dataclasses.replace(target, model=target.model or "MODEL") for target in targets]
-        for name in self.select:
-            if name.split(".", 1)[0] == "generated":
-                continue  # made from the document, and there are always some
-            planned = plan(targets, select=[name])
-            if not planned.planned and not planned.not_run:
-                hint = "Topics: form, pair, refusal, auth, generated. `streamgauge list probes` shows every id."
-                if name.split(".", 1)[0] == "auth" and not all(target.key for target in targets):
-                    hint = "Probes of the key need one: STREAMGAUGE_API_KEY or --api-key-file."
-                raise UsageError(f"--select {name}: these targets have no such probe", hint=hint)
+            require_probes(targets, self.select)
 
 
 def check_into(

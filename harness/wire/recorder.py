@@ -72,6 +72,10 @@ class Outgoing:
     headers: tuple[tuple[str, str | None], ...] = ()
 
 
+_SIGNED = "streamgauge_signed_target"
+"""The extension that carries a request's path and query as they are sent."""
+
+
 class _Transport(httpx.AsyncBaseTransport):
     """httpx over our own pool; httpcore's exceptions pass through as they are."""
 
@@ -93,7 +97,7 @@ class _Transport(httpx.AsyncBaseTransport):
             scheme=request.url.raw_scheme,
             host=request.url.raw_host,
             port=request.url.port,
-            target=request.url.raw_path,
+            target=request.extensions[_SIGNED],
         )
         answer = await self._pool.handle_async_request(
             httpcore.Request(
@@ -101,7 +105,8 @@ class _Transport(httpx.AsyncBaseTransport):
                 url=url,
                 headers=request.headers.raw,
                 content=request.stream,
-                extensions=request.extensions,
+                # A `target` of httpcore's own would also be asked of a proxy, where the whole URL belongs.
+                extensions={name: value for name, value in request.extensions.items() if name != _SIGNED},
             )
         )
         # The header fields stay in the tee: httpx would follow up on them (cookies, redirects, codings).
@@ -193,9 +198,9 @@ class Recorder:
         url, fields = self._target.signed(outgoing.url, outgoing.credential, outgoing.headers)
         headers = [(name.encode("ascii"), value.encode()) for name, value in fields]
         # The key may stand in the signed URL, and httpx logs the URL that it is given: that one goes without.
-        target = {"target": httpx.URL(url).raw_path}
+        signed = {_SIGNED: httpx.URL(url).raw_path}
         request = self._client.build_request(
-            outgoing.method, outgoing.url, headers=headers, content=outgoing.body, extensions=target
+            outgoing.method, outgoing.url, headers=headers, content=outgoing.body, extensions=signed
         )
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         tap, ending, detail = await self._transfer(request)
