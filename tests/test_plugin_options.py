@@ -87,7 +87,7 @@ def test_proxy_arrives(tmp_path: Path) -> None:
     with scripted(choose=lambda number, request: right) as proxy:
         suite(
             *("--sg-base-url", "http://target.invalid", "--sg-model", "m", "--sg-spec", CHAT, "--sg-proxy-from-env"),
-            *("--sg-select", "form.plain", "--sg-output", "out"),
+            *("--sg-select", "form.plainest", "--sg-output", "out"),
             cwd=tmp_path,
             HTTP_PROXY=proxy.url,
             NO_PROXY="",
