@@ -31,7 +31,7 @@ def code_string(draft: Draft) -> None:
     caught_by="error.code-type",
     stage=Stage.ANSWER,
     concerns=reasoned,
-    seen=("sgl-project/sglang#32808", "openai/openai-python#3531"),
+    seen=("sgl-project/sglang#32808", "openai/openai-python#3531", "Alishahryar1/free-claude-code#146"),
 )
 def code_integer(draft: Draft) -> None:
     """Right in Seekr's dialect and vLLM's, wrong where the code is OpenAI's."""

@@ -173,6 +173,7 @@ _bytes(
     _at_once(b": keep-alive\n\n"),
     "ggml-org/llama.cpp#24013",
     "coder/coder#28185",
+    "openai/openai-go#227",
 )
 _bytes(
     "sse.unicode-separator",

@@ -149,6 +149,7 @@ declare(
     _calls_as_text,
     "mudler/LocalAI#9988",
     "vllm-project/vllm#24509",
+    "vllm-project/vllm#46303",
     concerns=_calls,
 )
 declare(

@@ -59,7 +59,13 @@ _bytes(
 )
 _bytes("response.twice", "The JSON of a whole answer comes twice", "response.json", lambda text: text + text)
 _bytes("response.empty", "A whole answer has no byte", "response.json", lambda text: b"")
-_bytes("response.array", "A whole answer is an array", "response.json", lambda text: b"[" + text + b"]")
+_bytes(
+    "response.array",
+    "A whole answer is an array",
+    "response.json",
+    lambda text: b"[" + text + b"]",
+    "UKGovernmentBEIS/inspect_ai#3687",
+)
 _bytes(
     "response.nan",
     "A number is NaN",

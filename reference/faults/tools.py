@@ -74,5 +74,18 @@ def index_shared(draft: Draft) -> None:
     draft.chunks = [*chunks[: last + 1], *again, *chunks[last + 1 :]]
 
 
+@fault(
+    "tools.index-from-one",
+    "The calls of a stream are counted from 1",
+    caught_by="tools.stream-index",
+    stage=Stage.ANSWER,
+    concerns=_streams_call,
+)
+def index_from_one(draft: Draft) -> None:
+    """Clients that keep calls in an array by their index leave a hole in front."""
+    for call in calls_of(draft):
+        call["index"] += 1
+
+
 def _pieces(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [call for choice in body.get("choices", ()) for call in choice["delta"].get("tool_calls", ())]
