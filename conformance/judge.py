@@ -31,6 +31,9 @@ _EVERYTHING = frozenset(Evidence)
 EXAMPLES = 3
 """How many exchanges a finding shows, of those that depart and of those that pass by the profile only."""
 
+MOST_LET_PASS = 12
+"""How many kinds of what passes by the profile only: all that a profile can name, so that none goes unseen."""
+
 LONGEST_TEXT = 400
 """Characters of the server's text in an example; all of it is in the exchange."""
 
@@ -117,7 +120,8 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
     # Different kinds first, the most severe ones foremost; behind them what passed only because the profile lets it.
     for passed in (False, True):
         kinds = sorted((item for item in candidates if item[0] is passed), key=lambda item: item[1:3])
-        finding.examples += [example for *_, example in kinds[:EXAMPLES]]
+        firsts = sum(nth == 1 for _, nth, *_ in kinds) if passed else 0
+        finding.examples += [example for *_, example in kinds[: max(EXAMPLES, min(firsts, MOST_LET_PASS))]]
     if finding.outcome is Outcome.NOT_RUN:
         finding.reason = _reason(check, lacking, others=looked_at)
         if unanswered := _limited(cases):

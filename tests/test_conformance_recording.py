@@ -92,6 +92,17 @@ def _cases(*statuses: int) -> list[Case]:
     return cases_of(exchanges, operation, contract, target="t", model=MODEL)
 
 
+def test_all_that_the_profile_lets_pass_is_shown() -> None:
+    """Each kind once, however many there are and in whatever order they came; departures keep their three examples."""
+    contract, operation = contract_of("seekr-chat")
+    allowed = (405, 404, 405, 408, 413, 415, 431, 404)
+
+    finding = judge(CHECKS["error.status-documented"], _cases(*allowed), operation, contract, "t")
+
+    assert finding.outcome is Outcome.PASS
+    assert [example["actual"][:3] for example in finding.examples] == ["405", "404", "408", "413", "415", "431"]
+
+
 def test_broken_check_is_an_error_of_ours() -> None:
     """A check that raises gives `error`, which says nothing about the server, and the others are judged all the same."""
     contract, operation = contract_of("seekr-chat")
