@@ -32,7 +32,7 @@ def media_type_sent(case: Case) -> str | None:
 
 
 def posted(case: Case) -> bool:
-    """The same with a body that is called JSON: what the server says is about that body."""
+    """An admitted request whose body is called JSON: what the server says is about that body."""
     sent = media_type_sent(case)
     return admitted(case) and (sent is None or is_json(sent))
 

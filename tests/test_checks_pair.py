@@ -101,7 +101,7 @@ def told_logprobs(*numbers: float) -> list[Body]:
 def calling(arguments: str = '{"x": 1}', name: str = "f", finish: str = "tool_calls") -> Body:
     """A whole answer that calls a tool."""
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return whole(None, finish, tool_calls=[call])  # type: ignore[arg-type]
+    return whole(None, finish, tool_calls=[call])
 
 
 def calls(*pieces: Body, finish: str = "tool_calls") -> list[Body]:
@@ -118,7 +118,7 @@ RIGHT: dict[str, Callable[[], Server]] = {
     "four of each, equal": lambda: Server().whole(*[whole()] * 4).streamed(*[said("one| two")] * 4),
     "in other pieces, some of them empty": lambda: Server().whole(whole()).streamed(said("o||ne |two")),
     "an empty answer": lambda: Server().whole(whole("")).streamed(said("")),
-    "content null": lambda: Server().whole(whole(None)).streamed(stream({"content": None})),  # type: ignore[arg-type]
+    "content null": lambda: Server().whole(whole(None)).streamed(stream({"content": None})),
     "noise that both forms share": lambda: (
         Server()
         .whole(whole(), whole(), whole("one six"))

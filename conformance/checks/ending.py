@@ -16,6 +16,13 @@ PATIENCE_S = 10.0
 """So long may a server take, once all has been said, to end the message: engines and proxies on slow machines included."""
 
 
+_INCOMPLETE = (
+    "A client that receives an incomplete response message, which can occur when a connection is closed prematurely or when "
+    "decoding a supposedly chunked transfer coding fails, MUST record the message as incomplete."
+)
+_INCOMPLETE_SOURCE = "RFC 9112, section 8"
+
+
 def _streams(operation: Operation, contract: Contract) -> bool:
     return operation.streams
 
@@ -34,11 +41,8 @@ def _unless(*endings: StreamEnding) -> Callable[[Case], bool]:
     "ending.not-cut",
     Level.MUST,
     "A stream is not cut off by the end of the connection",
-    requirement=(
-        "A client that receives an incomplete response message, which can occur when a connection is closed prematurely or when "
-        "decoding a supposedly chunked transfer coding fails, MUST record the message as incomplete."
-    ),
-    source="RFC 9112, section 8",
+    requirement=_INCOMPLETE,
+    source=_INCOMPLETE_SOURCE,
     applies=_unless(StreamEnding.RESET, StreamEnding.HANG, StreamEnding.BROKEN),
     concerns=_streams,
     needs=(Evidence.ENDING,),
@@ -55,11 +59,8 @@ def not_cut(case: Case) -> Iterator[Departure]:
     "ending.no-reset",
     Level.MUST,
     "A stream is not cut off by a reset of the connection",
-    requirement=(
-        "If a server performs an immediate close of a TCP connection, there is a significant risk that the client will not be "
-        "able to read the last HTTP response."
-    ),
-    source="RFC 9112, section 9.6",
+    requirement=_INCOMPLETE,
+    source=_INCOMPLETE_SOURCE,
     applies=_unless(StreamEnding.CLOSED, StreamEnding.HANG, StreamEnding.BROKEN),
     concerns=_streams,
     needs=(Evidence.ENDING,),
