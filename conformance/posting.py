@@ -9,7 +9,17 @@ from streamgauge.contract.media import is_json
 from streamgauge.outcomes import Outcome
 from streamgauge.wire.exchange import Evidence, reports_error
 
-__all__ = ["admitted", "judged_by_body", "media_type_sent", "not_plain", "one_of", "posted", "shown", "unknown_members"]
+__all__ = [
+    "admitted",
+    "judged_by_body",
+    "media_type_sent",
+    "not_plain",
+    "one_of",
+    "posted",
+    "said",
+    "shown",
+    "unknown_members",
+]
 
 
 def admitted(case: Case) -> bool:
@@ -57,6 +67,11 @@ def judged_by_body(case: Case) -> bool:
 def shown(case: Case) -> str:
     """The status line."""
     return f"{case.exchange.status} {case.exchange.response.reason}".strip()
+
+
+def said(case: Case) -> str:
+    """How the answer's body begins: as a rule the reason for a refusal."""
+    return case.exchange.response.body[:160].decode("utf-8", "replace")
 
 
 def one_of(case: Case, allowed: tuple[int, ...]) -> Iterator[Departure]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from http import HTTPStatus
 
-__all__ = ["LAST_CHUNK", "chunk", "event", "head"]
+__all__ = ["DONE_EVENT", "LAST_CHUNK", "chunk", "event", "head"]
 
 LAST_CHUNK = b"0\r\n\r\n"
 """Ends a chunked body that has no trailer fields."""
@@ -21,6 +21,10 @@ def head(status: int, headers: Iterable[tuple[str, str]]) -> bytes:
 def event(payload: bytes) -> bytes:
     """A server-sent event with this payload."""
     return b"data: " + payload + b"\n\n"
+
+
+DONE_EVENT = event(b"[DONE]")
+"""Ends a stream of chunks."""
 
 
 def chunk(data: bytes) -> bytes:

@@ -16,7 +16,7 @@ from streamgauge.reference.drafts import Draft, Event, Headers
 from streamgauge.reference.errors import Kind, Refusal, body_of, status_of
 from streamgauge.reference.faults.fault import Stage
 from streamgauge.reference.faults.switched import SwitchedFaults
-from streamgauge.reference.framing import LAST_CHUNK, chunk, event, head
+from streamgauge.reference.framing import DONE_EVENT, LAST_CHUNK, chunk, event, head
 from streamgauge.reference.messages import Reply, Request, Write
 from streamgauge.reference.metrics import Metrics
 from streamgauge.reference.parameters import CONTEXT, parameters_of
@@ -230,7 +230,7 @@ def _show_health(route: _Route, draft: Draft) -> None:
 
 
 def _event(chunk: Payload) -> Event:
-    return Event(chunk.due_ms, event(b"[DONE]" if chunk.body is None else to_json(chunk.body)), chunk.tokens)
+    return Event(chunk.due_ms, DONE_EVENT if chunk.body is None else event(to_json(chunk.body)), chunk.tokens)
 
 
 def _framing(draft: Draft, *, chunked: bool) -> Headers:

@@ -7,7 +7,7 @@ from typing import Any
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.errorbodies import error_within
 from streamgauge.conformance.once import once
-from streamgauge.conformance.posting import judged_by_body, not_plain, posted, shown, unknown_members
+from streamgauge.conformance.posting import judged_by_body, not_plain, posted, said, shown, unknown_members
 from streamgauge.conformance.predicates import used_features, valid_request
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.features import FEATURES
@@ -62,8 +62,7 @@ def _plainest(case: Case) -> bool:
 def plain_accepted(case: Case) -> Iterator[Departure]:
     """There is nothing in it that could be an optional feature. Asked last, it also shows that the server still works."""
     if _refused(case):
-        body = case.exchange.response.body[:160].decode("utf-8", "replace")
-        yield Departure("2xx", f"{shown(case)}: {body}")
+        yield Departure("2xx", f"{shown(case)}: {said(case)}")
 
 
 @once
@@ -124,9 +123,8 @@ def valid(case: Case) -> Iterator[Departure]:
         told = f"{case.exchange.status}, expected by the profile {profile.name}: it has {', '.join(lacking)} as unsupported"
         yield Departure("2xx", told, outcome=Outcome.PASS)
         return
-    body = case.exchange.response.body[:160].decode("utf-8", "replace")
     plain = _has_text(case) and not used and not not_plain(case) and not unknown_members(case)
-    yield Departure("2xx", f"{shown(case)}: {body}", outcome=None if plain else Outcome.REFUSED)
+    yield Departure("2xx", f"{shown(case)}: {said(case)}", outcome=None if plain else Outcome.REFUSED)
 
 
 def _asks_only_for_supported(case: Case) -> bool:
@@ -231,5 +229,4 @@ def extra_nested(case: Case) -> Iterator[Departure]:
 def null_accepted(case: Case) -> Iterator[Departure]:
     """Clients in typed languages send every property that they know."""
     if _refused(case):
-        body = case.exchange.response.body[:160].decode("utf-8", "replace")
-        yield Departure("2xx, as without the nulls", f"{shown(case)}: {body}")
+        yield Departure("2xx, as without the nulls", f"{shown(case)}: {said(case)}")

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from streamgauge.contract.contract import SSE
 from streamgauge.reference.answers import Payload, to_json
 from streamgauge.reference.drafts import Draft, Event
 from streamgauge.reference.errors import Kind, Refusal, body_of
 from streamgauge.reference.faults.fault import Stage, fault, streams
 from streamgauge.reference.faults.telling import turned_down
-from streamgauge.reference.framing import event
+from streamgauge.reference.framing import DONE_EVENT, event
 
 _NOT_200 = "error.not-in-200"
 _NOT_IN_STREAM = "error.not-in-stream"
@@ -43,7 +44,7 @@ def _middle_bytes(draft: Draft, data: bytes) -> None:
     events = list(draft.events)
     at = len(events) // 2
     due = events[at].due_ms
-    draft.events = [*events[:at], Event(due, data), Event(due, event(b"[DONE]"))]
+    draft.events = [*events[:at], Event(due, data), Event(due, DONE_EVENT)]
 
 
 @fault(
@@ -96,7 +97,7 @@ def stream_200(draft: Draft) -> None:
 def stream_200_keep_alive(draft: Draft) -> None:
     """The comments forced the status out."""
     comments = [Event(0.0, b": PROCESSING\n\n"), Event(1.0, b": PROCESSING\n\n")]
-    draft.events = [*comments, Event(2.0, event(to_json(_error(draft)))), Event(2.0, event(b"[DONE]"))]
+    draft.events = [*comments, Event(2.0, event(to_json(_error(draft)))), Event(2.0, DONE_EVENT)]
 
 
 @fault(
@@ -108,7 +109,7 @@ def stream_200_keep_alive(draft: Draft) -> None:
 )
 def refused_as_stream(draft: Draft) -> None:
     """An event with the error, and [DONE]."""
-    draft.text, draft.media_type = event(draft.text) + event(b"[DONE]"), "text/event-stream"
+    draft.text, draft.media_type = event(draft.text) + DONE_EVENT, SSE
 
 
 @fault(
