@@ -7,6 +7,7 @@ beside its code; its id is the same whether it passes or fails.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from streamgauge.conformance.others import Others
 from streamgauge.contract.contract import Contract, Operation
@@ -96,7 +97,7 @@ class Check:
         """The part of the id before the first dot."""
         return self.id.partition(".")[0]
 
-    def declaration(self) -> dict[str, str]:
+    def declaration(self) -> dict[str, Any]:
         """The check as `checks.json` holds it."""
         return {
             "id": self.id,

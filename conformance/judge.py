@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamgauge.conformance.check import Case, Check, Departure
+from streamgauge.conformance.law import Law, honour_of
 from streamgauge.conformance.others import Others
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.detection import excluded_rate
-from streamgauge.outcomes import Level, Outcome, most_severe
+from streamgauge.outcomes import Honour, Level, Outcome, most_severe
 from streamgauge.text import one_line
 from streamgauge.wire.exchange import Evidence, Exchange
 
@@ -42,7 +43,12 @@ _DEPARTED = {Level.MUST: Outcome.FAIL, Level.SHOULD: Outcome.WARN, Level.MAY: Ou
 
 @dataclass(slots=True)
 class Finding:
-    """What one check found for one operation; the fields are those of `finding` in `spec/bundle.schema.json`."""
+    """
+    What one check found for one operation; the fields are those of `finding` in `spec/bundle.schema.json`.
+
+    Attributes:
+        honour: of a law: how many exchanges say what about its property.
+    """
 
     check: str
     level: Level
@@ -52,6 +58,7 @@ class Finding:
     counts: Counter[Outcome] = field(default_factory=Counter)
     reason: str = ""
     examples: list[dict[str, Any]] = field(default_factory=list)
+    honour: Counter[Honour] = field(default_factory=Counter)
 
     @property
     def n(self) -> int:
@@ -72,6 +79,7 @@ class Finding:
             },
             "n": self.n,
             **({"excluded_rate": round(excluded_rate(self.n), 6)} if passed else {}),
+            **({"honour": {word.value: count for word, count in self.honour.items()}} if self.honour else {}),
             "reason": self.reason,
             "examples": self.examples,
         }
@@ -112,6 +120,8 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         if outcome is None:
             continue
         finding.counts[outcome] += 1
+        if isinstance(check, Law):
+            finding.honour[honour_of(outcome, case)] += 1
         if example is not None:
             kind = (outcome, example["actual"])
             shown[kind] = shown.get(kind, 0) + 1

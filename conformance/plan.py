@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from streamgauge.conformance.probes.auth import auth
 from streamgauge.conformance.probes.forms import claims, forms
+from streamgauge.conformance.probes.laws import laws
 from streamgauge.conformance.probes.pairs import pairs
-from streamgauge.conformance.probes.probe import Probe
+from streamgauge.conformance.probes.probe import FollowUp, Probe
 from streamgauge.conformance.probes.refusals import refusals
 from streamgauge.conformance.probes.variants import variants
 from streamgauge.contract.contract import Operation
@@ -17,7 +18,7 @@ from streamgauge.target import Target
 
 __all__ = ["BUDGET_TOKENS", "NotRun", "Plan", "Planned", "plan", "require_probes"]
 
-BUDGET_TOKENS = 20_000
+BUDGET_TOKENS = 40_000
 """Tokens that one operation may cost at most unless the user says otherwise."""
 
 _GENERATED = "generated"
@@ -30,11 +31,11 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A probe, and where it goes."""
+    """A probe, or what is to become one, and where it goes."""
 
     target: Target
     operation: Operation
-    probe: Probe
+    probe: Probe | FollowUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +130,16 @@ def plan(
     return result
 
 
-def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> Iterator[Probe]:
+def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> Iterator[Probe | FollowUp]:
     """The probes of one operation that are wanted, in the order in which the budget is spent on them."""
     from streamgauge.conformance.probes.generated import generated
 
-    tables = [
+    tables: list[Iterable[Probe | FollowUp]] = [
         forms(operation, target.model),
         variants(operation, target.model, target.contract.profile),
         claims(operation, target.model, target.contract.profile),
         pairs(operation, target.model),
+        laws(operation, target.model),
         refusals(operation, target.model),
         auth(operation, target.model, target.contract.profile.auth) if target.key else (),
         generated(operation, target.model) if _wants(_GENERATED, wanted) else (),
@@ -148,7 +150,7 @@ def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> It
                 yield probe
 
 
-def _in_rounds(probes: list[Probe], tries: int) -> Iterator[Probe]:
+def _in_rounds(probes: list[Probe | FollowUp], tries: int) -> Iterator[Probe | FollowUp]:
     """All probes once, then each curated one that lacks tries, round by round; some tables send theirs more than once."""
     yield from probes
     sent = Counter(probe.id for probe in probes)
@@ -180,7 +182,7 @@ def require_probes(targets: Sequence[Target], select: Iterable[str]) -> None:
             continue  # made from the document, and there are always some
         planned = plan(targets, select=[name])
         if not planned.planned and not planned.not_run:
-            hint = "Topics: form, pair, refusal, auth, generated. `streamgauge list probes` shows every id."
+            hint = "Topics: form, pair, law, refusal, auth, generated. `streamgauge list probes` shows every id."
             if topic == "auth" and not all(target.key for target in targets):
                 hint = "Probes of the key need one: STREAMGAUGE_API_KEY or --api-key-file."
             raise UsageError(f"--select {name}: these targets have no such probe", hint=hint)

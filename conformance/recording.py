@@ -1,15 +1,17 @@
 """Sends the planned probes and writes every exchange into the bundle as it ends."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from streamgauge.bundle.writer import ExchangeWriter
 from streamgauge.conformance.plan import NotRun, Planned
+from streamgauge.conformance.probes.probe import Answered, FollowUp, Probe
 from streamgauge.wire.exchange import Exchange
 from streamgauge.wire.recorder import Limits, Outgoing, Recorder
 
-__all__ = ["record"]
+__all__ = ["record", "resolved", "waves"]
 
 SILENCES = 12
 """After so many exchanges in a row without any answer the target counts as gone, and the rest is not sent."""
@@ -42,7 +44,7 @@ def record(
     on_exchange: Callable[[Exchange], None] = lambda exchange: None,
 ) -> list[NotRun]:
     """
-    Send every probe; those of one target side by side, the late ones last, one target after the other.
+    Send every probe; those of one target side by side in waves (:func:`waves`), one target after the other.
 
     Args:
         planned: what to send.
@@ -51,7 +53,7 @@ def record(
         on_exchange: called after each exchange is on disk.
 
     Returns:
-        The probes that were not sent because their target had stopped answering.
+        The probes that were not sent: their target had stopped answering, or earlier answers did not give what they need.
     """
     writer = ExchangeWriter(directory, "main")
 
@@ -72,32 +74,65 @@ async def _record(planned: list[Planned], limits: Limits, keep: Callable[[Exchan
     left_out: list[NotRun] = []
     for items in by_target.values():
         gone = _Gone()
+        answered: dict[str, dict[str, Exchange]] = {}
 
-        def note(exchange: Exchange, gone: _Gone = gone) -> None:
+        def note(exchange: Exchange, gone: _Gone = gone, answered: dict[str, dict[str, Exchange]] = answered) -> None:
             gone.note(exchange)
+            answered.setdefault(exchange.operation, {})[exchange.probe] = exchange
             keep(exchange)
 
         async with Recorder(items[0].target, limits=limits, on_exchange=note) as recorder:
-            for late in (False, True):
+            for wave in waves(items):
                 # As many senders as slots: a probe is taken up only when one is free, so the rest can still be left out.
-                waiting = iter([item for item in items if item.probe.late is late])
+                waiting = iter(wave)
                 async with asyncio.TaskGroup() as group:
                     for _ in range(limits.concurrency):
-                        group.create_task(_send_all(waiting, recorder, gone, left_out))
+                        group.create_task(_send_all(waiting, recorder, gone, left_out, answered))
     return left_out
 
 
-async def _send_all(waiting: Iterator[Planned], recorder: Recorder, gone: _Gone, left_out: list[NotRun]) -> None:
+def waves(items: Iterable[Planned]) -> list[list[Planned]]:
+    """What is sent side by side: first the probes, then what follows up their answers, the late ones last."""
+    items = list(items)
+    follow_ups = [item for item in items if isinstance(item.probe, FollowUp)]
+    early, late = (
+        [i for i in items if not isinstance(i.probe, FollowUp) and i.probe.late is when] for when in (False, True)
+    )
+    return [early, follow_ups, late]
+
+
+def resolved(item: Planned, answered: Answered) -> Planned | NotRun:
+    """The item with a probe; or why no probe could be made of what was answered."""
+    if not isinstance(item.probe, FollowUp):
+        return item
+    probe = item.probe.probe(answered)
+    if isinstance(probe, str):
+        return NotRun(item.probe.id, item.target.name, item.operation.name, probe)
+    return replace(item, probe=probe)
+
+
+async def _send_all(
+    waiting: Iterator[Planned],
+    recorder: Recorder,
+    gone: _Gone,
+    left_out: list[NotRun],
+    answered: Mapping[str, Answered],
+) -> None:
     for item in waiting:
         if gone:
             reason = f"the target had stopped answering (since {gone.since})"
             left_out.append(NotRun(item.probe.id, item.target.name, item.operation.name, reason))
+            continue
+        made = resolved(item, answered.get(item.operation.name, {}))
+        if isinstance(made, NotRun):
+            left_out.append(made)
         else:
-            await recorder.send(_outgoing(item))
+            await recorder.send(_outgoing(made))
 
 
 def _outgoing(item: Planned) -> Outgoing:
     probe = item.probe
+    assert isinstance(probe, Probe)
     return Outgoing(
         url=item.target.url(item.operation),
         body=probe.content,

@@ -3,7 +3,17 @@
 import enum
 from collections.abc import Iterable
 
-__all__ = ["OUTCOME_MEANING", "ExitCode", "Level", "Outcome", "exit_code_of", "fails_gate", "most_severe"]
+__all__ = [
+    "HONOUR_MEANING",
+    "OUTCOME_MEANING",
+    "ExitCode",
+    "Honour",
+    "Level",
+    "Outcome",
+    "exit_code_of",
+    "fails_gate",
+    "most_severe",
+]
 
 
 class Level(enum.StrEnum):
@@ -41,6 +51,31 @@ class ExitCode(enum.IntEnum):
     USAGE = 2
     CANNOT_TELL = 3
     INTERRUPTED = 130
+
+
+class Honour(enum.StrEnum):
+    """What a server does about one property of a request; where exchanges differ, the first of these stands for them."""
+
+    SERVER_ERROR = "server error"
+    IGNORED = "ignored"
+    WRONG = "wrong"
+    HONOURED = "honoured"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNCLEAR = "unclear"
+    NOT_PROBED = "not probed"
+
+
+HONOUR_MEANING: dict[Honour, str] = {
+    Honour.SERVER_ERROR: "Whoever asks for it gets a failure of the server.",
+    Honour.IGNORED: "Accepted, and an answer proves that it was not honoured.",
+    Honour.WRONG: "Honoured, but not as it is meant.",
+    Honour.HONOURED: "Accepted and honoured in every answer that can show it.",
+    Honour.ACCEPTED: "Accepted; why nobody can see from outside whether it is honoured stands beside it.",
+    Honour.REFUSED: "Refused with a status that the document knows.",
+    Honour.UNCLEAR: "Accepted, and no answer shows whether it is honoured.",
+    Honour.NOT_PROBED: "No request asked for it; the reason stands beside it.",
+}
 
 
 OUTCOME_MEANING: dict[Outcome, str] = {

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from streamgauge.conformance.plan import Planned
+from streamgauge.conformance.plan import NotRun, Planned
+from streamgauge.conformance.probes.probe import Probe
+from streamgauge.conformance.recording import resolved, waves
 from streamgauge.redaction import Redactor
 from streamgauge.reference.messages import End, Reply, Request
 from streamgauge.reference.responder import Responder
@@ -19,12 +21,17 @@ def send_all(responder: Responder, planned: Iterable[Planned], now: float) -> li
     """Every probe's exchanges: several where the rate is limited, as the recorder does it, and the late probes last."""
     exchanges: list[Exchange] = []
     redactors: dict[str, Redactor] = {}
-    for item in sorted(planned, key=lambda each: each.probe.late):
+    answered: dict[str, dict[str, Exchange]] = {}
+    for planned_item in (each for wave in waves(planned) for each in wave):
+        item = resolved(planned_item, answered.get(planned_item.operation.name, {}))
+        if isinstance(item, NotRun):
+            continue
         if item.target.name not in redactors:  # it takes a while to make one
             redactors[item.target.name] = item.target.redactor
         for _ in range(Limits().rate_limit_attempts):
             exchange = send(responder, item, now, f"memory-{len(exchanges):05d}", redactors[item.target.name])
             exchanges.append(exchange)
+            answered.setdefault(exchange.operation, {})[exchange.probe] = exchange
             if not exchange.rate_limited:
                 break
     return exchanges
@@ -33,6 +40,7 @@ def send_all(responder: Responder, planned: Iterable[Planned], now: float) -> li
 def send(responder: Responder, item: Planned, now: float, id_: str, redactor: Redactor) -> Exchange:
     """One probe's exchange."""
     probe, target = item.probe, item.target
+    assert isinstance(probe, Probe)
     credential = target.credential if probe.credential is None else probe.credential
     url, fields = target.signed(f"{_BASE}{responder.paths[item.operation.name][0]}", credential, probe.headers)
     headers = tuple((name.lower(), value) for name, value in fields)

@@ -1,13 +1,14 @@
 """What a probe is, and what it may cost."""
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.wire.exchange import Credential
+from streamgauge.wire.exchange import Credential, Exchange
 from streamgauge.wire.json import is_number
 
-__all__ = ["MAX_TOKENS", "Probe", "worst_case_tokens"]
+__all__ = ["MAX_TOKENS", "Answered", "FollowUp", "Probe", "worst_case_tokens"]
 
 MAX_TOKENS = 8
 """How many tokens a curated probe asks for: enough for a stream with a middle."""
@@ -54,6 +55,34 @@ class Probe:
     def tokens(self) -> int:
         """Worst case of what a right server spends on it."""
         return 0 if self.free else worst_case_tokens(self.body)
+
+
+Answered = Mapping[str, Exchange]
+"""The exchanges of one operation by the ids of their probes; of a probe that was sent several times, the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """
+    A request that is made of earlier answers: a stop string out of a text, a prompt out of token ids.
+
+    Attributes:
+        id: `topic.name`, as a probe's.
+        tokens: what it may cost at most, as a probe's.
+        make: the request's body out of the answers to all probes that are not late; where these do not give it, the
+            reason, as a text.
+    """
+
+    id: str
+    tokens: int
+    make: Callable[[Answered], dict[str, Any] | str]
+    free: bool = False
+    late: bool = False
+
+    def probe(self, answered: Answered) -> Probe | str:
+        """The probe, or why there is none."""
+        made = self.make(answered)
+        return made if isinstance(made, str) else Probe(self.id, made)
 
 
 def worst_case_tokens(body: Any) -> int:

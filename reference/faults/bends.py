@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from streamgauge.reference.drafts import Draft
-from streamgauge.reference.faults.fault import Stage, fault, streams
+from streamgauge.reference.faults.fault import Stage, fault, requests, streams
 
-__all__ = ["Bend", "ask", "calls_of", "declare", "each_body", "each_choice", "parts_of", "texts_of"]
+__all__ = ["Bend", "ask", "calls_of", "declare", "each_body", "each_choice", "ignoring", "parts_of", "texts_of"]
 
 Bend = Callable[[Draft], None]
 
@@ -32,6 +32,18 @@ def declare(
 def ask(draft: Draft, body: dict[str, Any]) -> None:
     """Let this be what was asked."""
     draft.request = dataclasses.replace(draft.request, body=json.dumps(body).encode())
+
+
+def ignoring(name: str, title: str, check: str | tuple[str, ...], *properties: str, seen: tuple[str, ...] = ()) -> None:
+    """A fault that takes top-level properties of a request and does as if they were not there."""
+
+    def asked(draft: Draft) -> bool:
+        return requests(draft) and any(draft.asked.get(each) is not None for each in properties)
+
+    def bend(draft: Draft) -> None:
+        ask(draft, {key: value for key, value in draft.asked.items() if key not in properties})
+
+    declare(name, title, check, bend, *seen, concerns=asked, stage=Stage.REQUEST)
 
 
 def parts_of(draft: Draft) -> list[dict[str, Any]]:

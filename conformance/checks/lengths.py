@@ -1,0 +1,3 @@
+"""`length.*`: do limits on prompt and answer hold?"""
+
+__all__: list[str] = []

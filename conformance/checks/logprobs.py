@@ -1,0 +1,3 @@
+"""`logprobs.*`: are log-probabilities told as asked for, and true to the answer?"""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""`steering.*`: are tokens banned, forced and allowed as the request says?"""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""`tokens.*`: are tokens told as asked for?"""
+
+__all__: list[str] = []

@@ -1,0 +1,13 @@
+"""Limits of prompt and answer."""
+
+from collections.abc import Iterator
+
+from streamgauge.conformance.probes.probe import FollowUp, Probe
+from streamgauge.contract.contract import Operation
+
+__all__ = ["lengths"]
+
+
+def lengths(operation: Operation, model: str) -> Iterator[Probe | FollowUp]:
+    """None yet."""
+    yield from ()

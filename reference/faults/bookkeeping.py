@@ -1,0 +1,3 @@
+"""`bookkeeping.*`: what is carried along and lost."""
+
+__all__: list[str] = []

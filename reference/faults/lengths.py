@@ -1,0 +1,3 @@
+"""`length.*`: limits that are not kept."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""`messages.*`: conversations that are misread or refused."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""`prompt.*`: prompts that are misread, or not repeated."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""`sampling.*`: sampling parameters that have no effect."""
+
+__all__: list[str] = []

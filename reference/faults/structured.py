@@ -1,0 +1,3 @@
+"""`structured.*`: forms that are not kept."""
+
+__all__: list[str] = []

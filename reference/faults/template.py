@@ -1,0 +1,3 @@
+"""`template.*`: prompts that are not built as asked for."""
+
+__all__: list[str] = []

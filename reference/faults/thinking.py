@@ -1,0 +1,3 @@
+"""`thinking.*`: reasoning that is not as asked for."""
+
+__all__: list[str] = []
