@@ -164,12 +164,13 @@ class FindingsKeeper:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the gate; what it objects to beside failing tests (stale entries, no verdict) fails the session, too."""
-        from streamgauge.bundle.layout import GATE
+        """Write honour table and gate; what this objects to beside failing tests (stale entries, no verdict) fails the session."""
+        from streamgauge.bundle.layout import GATE, HONOUR
         from streamgauge.bundle.writer import write_whole
         from streamgauge.gate import decide
 
         self._file.close()
+        write_whole(self._settings.directory / HONOUR, self._settings.honour(self._lines))
         gate = decide(self._lines, baseline=self._settings.baseline, interrupted=self._settings.interrupted)
         write_whole(self._settings.directory / GATE, gate.line())
         if session.exitstatus == pytest.ExitCode.OK:

@@ -1,7 +1,7 @@
 """One conformance run: what it is to judge, and its way from targets to findings."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from streamgauge.bundle.writer import BundleWriter
 from streamgauge.captures.gather import Captures
 from streamgauge.captures.secrets import redact_text
 from streamgauge.conformance.check import CHECKS, Case, Check, select
+from streamgauge.conformance.honour import honour_rows
 from streamgauge.conformance.inferring import inferred_lines
 from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.conformance.plan import NotRun, Plan, plan
@@ -109,6 +110,18 @@ class Settings:
         """What the item's check finds in the bundle."""
         cases = self._cases[item.target.name, item.operation.name]
         return judge(item.check, cases, item.operation, item.target.contract, item.target.name)
+
+    def honour(self, findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The honour table of every operation, given the lines of all findings."""
+        findings = list(findings)
+        return [
+            row
+            for target in self.targets
+            for operation in target.contract.operations
+            for row in honour_rows(
+                operation, target.contract, target.name, self._cases[target.name, operation.name], findings
+            )
+        ]
 
 
 def checks_in(sections: Iterable[str]) -> list[Check]:

@@ -31,6 +31,7 @@ _ENDING_MEANING: dict[Ending, str] = {
     Ending.TIMEOUT_IDLE: "no byte arrived within the idle limit",
     Ending.TIMEOUT_TOTAL: "not over within the total time limit",
     Ending.TOO_LARGE: "larger than the recorder reads, which stopped there",
+    Ending.LEFT: "the client left on purpose, to see whether the server notices",
 }
 
 

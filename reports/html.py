@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 
 from streamgauge.metrics.definitions import METRICS, RATES
-from streamgauge.outcomes import OUTCOME_MEANING, Outcome
+from streamgauge.outcomes import HONOUR_MEANING, OUTCOME_MEANING, Outcome
 from streamgauge.reports.axes import figure
 from streamgauge.reports.findings import SHOWN, Finding
 from streamgauge.reports.kinds import kind_of
@@ -67,6 +67,7 @@ def _environment() -> jinja2.Environment:
         shown=SHOWN,
         reasons_shown=_REASONS,
         outcome_meaning=OUTCOME_MEANING,
+        honour_meaning=HONOUR_MEANING,
         metrics=METRICS,
         rates=RATES,
         kind_of=kind_of,

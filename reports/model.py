@@ -11,6 +11,7 @@ from streamgauge.bundle.reader import Bundle
 from streamgauge.outcomes import Outcome
 from streamgauge.reports.auth import KeyForm, key_forms
 from streamgauge.reports.findings import Finding, findings_of
+from streamgauge.reports.honour import HonourRow, honour_rows
 from streamgauge.reports.load import LoadReport, load_report
 from streamgauge.reports.traceability import Statements, statements_in
 
@@ -93,6 +94,9 @@ class Report:
     statements: tuple[Statements, ...]
     """Of the operations whose documents we ship."""
 
+    honour: tuple[HonourRow, ...]
+    """What each operation does about the properties of requests."""
+
     keys: tuple[KeyForm, ...]
     """The forms of the key that were tried out."""
 
@@ -145,6 +149,7 @@ def report_of(directory: Path) -> Report:
         findings=findings,
         inferred=tuple(_inferred(line) for line in bundle.inferred),
         statements=statements_in(bundle, findings),
+        honour=honour_rows(bundle, columns, findings),
         keys=key_forms(bundle, columns),
         load=load,
     )

@@ -13,6 +13,7 @@ Keys, in this order (absent knowledge is null, never 0)::
     levels         level → outcome → findings
     findings       those that are neither pass nor not-applicable, most severe first: check, level, outcome, target,
                    operation, title, counts, reason, known, examples (exchange, outcome, expected, actual)
+    honour         target → operation → word (ignored, honoured, ...) → paths of request properties
     load           null without a load run:
       run            load.json
       requests, outcomes, token_sources
@@ -58,6 +59,7 @@ def summary_json(report: Report) -> bytes:
         "counts": report.counts,
         "levels": {level: counted(finding for finding in report.findings if finding.level is level) for level in Level},
         "findings": [_finding(finding) for finding in report.findings if finding.outcome not in _UNTOLD],
+        "honour": _honour(report),
         "load": _load(report.load) if report.load else None,
         "documents": [
             {
@@ -107,6 +109,16 @@ def _finding(finding: Finding) -> dict[str, Any]:
             for example in finding.examples
         ],
     }
+
+
+def _honour(report: Report) -> dict[str, dict[str, dict[str, list[str]]]]:
+    found: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for row in report.honour:
+        for (target, operation), cell in zip(report.columns, row.cells, strict=True):
+            if cell.word:
+                words = found.setdefault(target, {}).setdefault(operation, {})
+                words.setdefault(cell.word, []).append(row.property)
+    return found
 
 
 def _load(load: LoadReport) -> dict[str, Any]:

@@ -26,6 +26,9 @@ GOLDEN = Path(__file__).parent / "golden" / "mutations.json"
 PAGE = Path(__file__).parent.parent / "docs" / "mutation-matrix.md"
 
 NOW = 1_800_000_000.5
+CURATED = ("form", "pair", "law", "refusal", "auth")
+"""The topics of all probes but those that are made from the document."""
+
 WRONG = (Outcome.ERROR, Outcome.FAIL, Outcome.IGNORED, Outcome.WARN)
 """The outcomes of a check that departed."""
 
@@ -56,7 +59,7 @@ def model_of(seed: int) -> str:
 def planned_for(document: str, seed: int = 0) -> list[Planned]:
     """The curated probes of a document's operation."""
     target = Target("t", "http://127.0.0.1", contract_of(document), model=model_of(seed), key=DEFAULT_KEY)
-    return [item for item in plan([target]).planned if not item.probe.id.startswith("generated.")]
+    return plan([target], select=CURATED).planned
 
 
 def exchanges_of(document: str, *faults: str, seed: int = 0) -> list[Exchange]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import jsonschema
 
+from streamgauge.bundle.layout import HONOUR
 from streamgauge.bundle.reader import read_lines
-from streamgauge.bundle.writer import BundleWriter, LineWriter
+from streamgauge.bundle.writer import BundleWriter, LineWriter, write_whole
 from streamgauge.metrics.record import Outcome as LoadOutcome
 from streamgauge.metrics.record import Record
 from streamgauge.outcomes import Outcome
@@ -129,6 +130,7 @@ def full_bundle(directory: Path) -> Path:
     with writer.findings() as findings:
         for number, row in enumerate(_FINDINGS):
             findings.write(_finding(number, *row))
+    write_whole(directory / HONOUR, honour())
     _write_records(directory)
     writer.load(load())
     writer.gate(
@@ -146,6 +148,18 @@ def full_bundle(directory: Path) -> Path:
     )
     validate_bundle(directory)
     return directory
+
+
+def honour() -> list[dict[str, Any]]:
+    """What two operations do about three properties."""
+    plain: dict[str, Any] = {"target": "house", "counts": {}, "laws": [], "reason": "", "example": ""}
+    stop = {**plain, "property": "stop", "laws": ["sampling.stop"]}
+    return [
+        {**stop, "operation": CHAT, "honour": "ignored", "counts": {"ignored": 1, "honoured": 3}},
+        {**stop, "operation": TEXT, "honour": "honoured", "counts": {"honoured": 4}},
+        {**plain, "property": "user", "operation": CHAT, "honour": "accepted", "reason": "<b>nobody</b> sees it"},
+        {**plain, "property": "suffix", "operation": TEXT, "honour": "not probed", "reason": "the budget"},
+    ]
 
 
 def lean_bundle(directory: Path, *parts: str) -> Path:
@@ -234,6 +248,9 @@ def validate_bundle(directory: Path) -> None:
     for name in ("meta", "load", "gate"):
         if (directory / f"{name}.json").exists():
             _validator(name).validate(json.loads((directory / f"{name}.json").read_bytes()))
+    if (directory / HONOUR).exists():
+        for each in json.loads((directory / HONOUR).read_bytes()):
+            _validator("honour").validate(each)
     if (directory / "checks.json").exists():
         for each in json.loads((directory / "checks.json").read_bytes()):
             _validator("check").validate(each)

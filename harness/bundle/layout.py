@@ -12,6 +12,7 @@ __all__ = [
     "EXCHANGES",
     "FINDINGS",
     "GATE",
+    "HONOUR",
     "INFERRED",
     "LOAD",
     "META",
@@ -35,6 +36,7 @@ LOAD = "load.json"
 GATE = "gate.json"
 INFERRED = "inferred.json"
 TRACEABILITY = "traceability.json"
+HONOUR = "honour.json"
 
 
 def exchange_line(exchange: Exchange, blob: str, offset: int) -> dict[str, Any]:

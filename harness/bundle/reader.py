@@ -11,6 +11,7 @@ from streamgauge.bundle.layout import (
     EXCHANGES,
     FINDINGS,
     GATE,
+    HONOUR,
     INFERRED,
     LOAD,
     META,
@@ -76,6 +77,12 @@ class Bundle:
     def traceability(self) -> list[dict[str, Any]]:
         """What each operation's document says and which checks judge it; none for documents that we do not ship."""
         found: list[dict[str, Any]] = self._whole(TRACEABILITY, [])
+        return found
+
+    @functools.cached_property
+    def honour(self) -> list[dict[str, Any]]:
+        """What each target does about each property of a request; none before everything is judged."""
+        found: list[dict[str, Any]] = self._whole(HONOUR, [])
         return found
 
     @functools.cached_property

@@ -80,9 +80,11 @@ def perform(
     load_verdict: tuple[ExitCode, str] | None = None
     if check is not None:
         from streamgauge.cli.checking import check_into, print_findings
+        from streamgauge.cli.honour import print_honour
 
         interrupted = check_into(writer, meta, targets, check, console)
         print_findings(writer.path, console, verbose=check.verbose)
+        print_honour(writer.path, console, verbose=check.verbose)
     if load is not None and not interrupted:
         load_verdict = load.run(targets, writer, console)
     return _conclude(writer.path, console, check=check, load=load_verdict, interrupted=interrupted)
@@ -100,6 +102,7 @@ def judge_captures(
     from streamgauge.captures.gather import gather, gather_targets
     from streamgauge.captures.sources import sources
     from streamgauge.cli.checking import check_captures, print_findings
+    from streamgauge.cli.honour import print_honour
     from streamgauge.runs import open_bundle
 
     found = sources(paths)
@@ -110,6 +113,7 @@ def judge_captures(
     writer, meta = open_bundle("check", captures.targets, output=output, notes=captures.notes)
     interrupted = check_captures(captures, writer, meta, check, console)
     print_findings(writer.path, console, verbose=check.verbose)
+    print_honour(writer.path, console, verbose=check.verbose)
     return _conclude(writer.path, console, check=check, interrupted=interrupted)
 
 

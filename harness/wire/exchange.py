@@ -45,6 +45,9 @@ class Ending(enum.StrEnum):
     TOO_LARGE = "too-large"
     """The answer outgrew the recorder's limit, and reading stopped: how it would have ended is not known."""
 
+    LEFT = "left"
+    """The client left on purpose, as the request said beforehand; such an exchange does not hold `Evidence.ENDING`."""
+
 
 class Credential(enum.StrEnum):
     """The form in which the key was sent."""

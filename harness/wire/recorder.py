@@ -25,7 +25,7 @@ import httpx
 from streamgauge.proxy import Proxy
 from streamgauge.redaction import Redactor
 from streamgauge.target import Target
-from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
+from streamgauge.wire.exchange import Credential, Ending, Evidence, Exchange, SentRequest
 from streamgauge.wire.http import decode_response, retry_after_s
 from streamgauge.wire.tee import TAP, OutgrownError, Tap, TeeBackend
 
@@ -61,6 +61,7 @@ class Outgoing:
 
     Attributes:
         headers: what stands in place of the target's usual header fields; None leaves one out.
+        leave_after: close the connection after so many events of a stream; 0 for reading to the end.
     """
 
     url: str
@@ -70,6 +71,7 @@ class Outgoing:
     operation: str = ""
     probe: str = ""
     headers: tuple[tuple[str, str | None], ...] = ()
+    leave_after: int = 0
 
 
 _SIGNED = "streamgauge_signed_target"
@@ -203,10 +205,10 @@ class Recorder:
             outgoing.method, outgoing.url, headers=headers, content=outgoing.body, extensions=signed
         )
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        tap, ending, detail = await self._transfer(request)
+        tap, ending, detail = await self._transfer(request, outgoing.leave_after)
         if ending in (Ending.CLOSED, Ending.RESET) and not tap.wire and not tap.fresh:
             # A kept connection that the server had closed meanwhile (RFC 9112, 9.3.1): says nothing about the request.
-            tap, ending, detail = await self._transfer(request)
+            tap, ending, detail = await self._transfer(request, outgoing.leave_after)
         wire, redacted = self._redactor.wire(bytes(tap.wire))
         return Exchange(
             id=next(self._ids),
@@ -226,17 +228,18 @@ class Recorder:
             ending=ending,
             detail=self._redactor.text(detail),
             redacted=tuple(redacted),
+            holds=frozenset(Evidence) - {Evidence.ENDING} if ending is Ending.LEFT else frozenset(Evidence),
         )
 
-    async def _transfer(self, request: httpx.Request) -> tuple[Tap, Ending, str]:
-        tap, ending, detail = await self._talk(request)
+    async def _transfer(self, request: httpx.Request, leave_after: int) -> tuple[Tap, Ending, str]:
+        tap, ending, detail = await self._talk(request, leave_after)
         if self._target.proxy and request.url.scheme == "https" and tap.fresh and not tap.secured:
             tap.forget()
             if ending in (Ending.CLOSED, Ending.RESET, Ending.MALFORMED_HTTP, Ending.TOO_LARGE):
                 ending = Ending.PROXY
         return tap, ending, detail
 
-    async def _talk(self, request: httpx.Request) -> tuple[Tap, Ending, str]:
+    async def _talk(self, request: httpx.Request, leave_after: int) -> tuple[Tap, Ending, str]:
         tap = Tap(self._limits.size, dispatched=time.monotonic())
         TAP.set(tap)
         try:
@@ -245,7 +248,8 @@ class Recorder:
                 try:
                     # Not by httpx's own iterators, which hand the connection back as soon as the message has ended.
                     async for _ in cast("httpx.AsyncByteStream", response.stream):
-                        pass
+                        if leave_after and tap.wire.count(_EVENT) >= leave_after:
+                            return tap, Ending.LEFT, f"the client left after {leave_after} events, as planned"
                     if (
                         tap.stream is not None
                         and decode_response(bytes(tap.wire), tap.reads, method=request.method).surplus
@@ -268,6 +272,9 @@ class Recorder:
             return tap, ending, _LONG_LINE if ending is Ending.TOO_LARGE else _detail(problem)
         return tap, Ending.COMPLETE, ""
 
+
+_EVENT = b"\ndata:"
+"""How a line of an event begins on the wire: something ends before it, a header section or a chunk's size at least."""
 
 _LONG_LINE = (
     f"a header section, or a line of the chunked coding, of more than {httpcore.AsyncHTTP11Connection.MAX_INCOMPLETE_EVENT_SIZE}"
