@@ -164,7 +164,7 @@ class FindingsKeeper:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write honour table and gate; what this objects to beside failing tests (stale entries, no verdict) fails the session."""
+        """Write honour table and gate; what the gate objects to beside failing tests (stale, no verdict) fails the session."""
         from streamgauge.bundle.layout import GATE, HONOUR
         from streamgauge.bundle.writer import write_whole
         from streamgauge.gate import decide

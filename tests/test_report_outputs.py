@@ -138,6 +138,7 @@ def test_summary_keys_are_stable(summary: dict[str, Any]) -> None:
         "counts",
         "levels",
         "findings",
+        "honour",
         "load",
         "documents",
         "from",

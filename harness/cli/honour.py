@@ -39,9 +39,8 @@ def print_honour(directory: Path, console: Console, *, verbose: bool) -> None:
         own = [row for row in rows if (row["target"], row["operation"]) == (target, operation)]
         counts = Counter(row["honour"] for row in own)
         table.add_row(f"{target}: {operation}", *(str(counts[word] or "") for word in words))
-        for word in words if verbose else _NAMED:
-            if paths := [row["property"] for row in own if row["honour"] == word]:
-                named.append((operation, word, paths))
+        by_word = {word: [row["property"] for row in own if row["honour"] == word] for word in words}
+        named += [(operation, word, paths) for word, paths in by_word.items() if verbose or word in _NAMED]
     console.print(table)
     for operation, word, paths in named:
         console.print(

@@ -38,7 +38,9 @@ def ignoring(name: str, title: str, check: str | tuple[str, ...], *properties: s
     """A fault that takes top-level properties of a request and does as if they were not there."""
 
     def asked(draft: Draft) -> bool:
-        return requests(draft) and any(draft.asked.get(each) is not None for each in properties)
+        if not (requests(draft) and any(draft.asked.get(each) is not None for each in properties)):
+            return False
+        return draft.operation is not None and draft.operation.request.accepts(draft.asked)  # what is wrong stays refused
 
     def bend(draft: Draft) -> None:
         ask(draft, {key: value for key, value in draft.asked.items() if key not in properties})
