@@ -40,7 +40,7 @@ def print_honour(directory: Path, console: Console, *, verbose: bool) -> None:
         counts = Counter(row["honour"] for row in own)
         table.add_row(f"{target}: {operation}", *(str(counts[word] or "") for word in words))
         by_word = {word: [row["property"] for row in own if row["honour"] == word] for word in words}
-        named += [(operation, word, paths) for word, paths in by_word.items() if verbose or word in _NAMED]
+        named += [(operation, word, paths) for word, paths in by_word.items() if paths and (verbose or word in _NAMED)]
     console.print(table)
     for operation, word, paths in named:
         console.print(
