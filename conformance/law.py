@@ -113,6 +113,7 @@ def law(
     applies: Callable[[Case], bool] = lambda case: True,
     needs_also: Iterable[str] = (),
     beside: Iterable[str] = BESIDE,
+    concerns: Callable[[Operation, Contract], bool] = lambda operation, contract: True,
     absent: str = "no request asked for it in a form that could show it",
     needs: tuple[Evidence, ...] = (),
 ) -> Callable[[Judge], Judge]:
@@ -121,12 +122,14 @@ def law(
 
     Beside the arguments of every check (the request is always needed) there are these.
 
-    * `properties`: paths of the properties that it is about; it concerns operations whose document has the first one.
+    * `properties`: paths of the properties that it is about; it concerns operations whose document has the first one, as
+      far as `concerns` lets it.
     * `asks`: whether the request's properties, without those that are null or not documented, ask for it.
     * `applies`: whether an *answer* can show it. Refusals and failures of the server are classed without it.
     * `needs_also`: further top-level properties without which it cannot be asked for (`logprobs` of `top_logprobs`).
     * `beside`: top-level properties that do not disturb it: answers to requests with others are not judged. A refusal, or a
       failure of the server, counts only if the request has nothing unusual beside `properties` and `needs_also`.
+    * `concerns`: which operations that have the property, where not all mean the same by it (`echo`).
 
     The function yields :func:`ignored` where an answer proves that the property was not honoured, a plain departure where
     it was honoured wrongly, and `inconclusive` where nobody can tell.
@@ -143,8 +146,8 @@ def law(
             return True
         return unusual <= allowed and _answers(case) and applies(case)
 
-    def concerns(operation: Operation, contract: Contract) -> bool:
-        return paths[0] in request_paths(operation)
+    def has_property(operation: Operation, contract: Contract) -> bool:
+        return paths[0] in request_paths(operation) and concerns(operation, contract)
 
     def declare(judge: Judge) -> Judge:
         def judge_all(case: Case) -> Iterator[Departure]:
@@ -162,7 +165,7 @@ def law(
             requirement=requirement,
             source=source,
             applies=can_show,
-            concerns=concerns,
+            concerns=has_property,
             absent=absent,
             needs=tuple(dict.fromkeys((Evidence.REQUEST, *needs))),
         )(judge_all)
