@@ -38,7 +38,7 @@ class HonourCell:
 class HonourRow:
     """One property, by its path, and a cell for each operation."""
 
-    property: str
+    path: str
     cells: tuple[HonourCell, ...]
 
     @property

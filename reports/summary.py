@@ -117,7 +117,7 @@ def _honour(report: Report) -> dict[str, dict[str, dict[str, list[str]]]]:
         for (target, operation), cell in zip(report.columns, row.cells, strict=True):
             if cell.word:
                 words = found.setdefault(target, {}).setdefault(operation, {})
-                words.setdefault(cell.word, []).append(row.property)
+                words.setdefault(cell.word, []).append(row.path)
     return found
 
 
