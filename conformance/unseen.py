@@ -4,6 +4,17 @@ __all__ = ["UNSEEN", "unseen"]
 
 UNSEEN: dict[str, str] = {
     "model": "names whom to ask: request.model-missing, request.model-unknown and response.model judge it",
+    "messages": "the conversation itself: what is in it has laws of its own",
+    "messages[].role": "how a template words a role is the model's own affair; request.invalid judges unknown ones",
+    "messages[].refusal": "what an assistant had refused is for the model to read, and few templates show it",
+    "messages[].tool_calls": "what is in it has laws of its own",
+    "messages[].tool_calls[].id": "ties a result to its call, and many templates leave it out",
+    "messages[].tool_call_id": "ties a result to its call, and many templates leave it out",
+    "messages[].content[].image_url": "what a model sees in a picture is its own affair",
+    "messages[].content[].input_audio": "what a model hears is its own affair",
+    "messages[].content[].video_url": "what a model sees in a film is its own affair",
+    "messages[].content[].file": "what a model reads in a file is its own affair",
+    "documents": "whether a model's template makes use of documents is not told",
     "user": "names an end user to the vendor's own accounts",
     "store": "what a server keeps, an answer does not tell",
     "metadata": "kept with a stored answer, which an answer does not tell",
@@ -13,12 +24,18 @@ UNSEEN: dict[str, str] = {
     "request_id": "no document says that an answer of this operation tells it",
     "prompt_cache_key": "a server may forget at any time what it had cached",
     "prompt_cache_options": "a server may forget at any time what it had cached",
+    "add_special_tokens": "a vocabulary without special tokens reads a prompt the same either way",
     "cache_salt": "keeps caches of strangers apart: only time tells, and not surely",
     "kv_transfer_params": "for engines that share their work; odd values have stopped engines, so none is sent",
     "vllm_xargs": "for extensions of the vendor's own",
     "mm_processor_kwargs": "for the processing of pictures and sound, which is the model's own affair",
     "media_io_kwargs": "for the reading of pictures and sound, which is the server's own affair",
     "data": "what a model sees in a picture is its own affair",
+    "response_format.json_schema.name": "labels the schema, if anywhere, where only the model reads it",
+    "response_format.json_schema.description": "for the model to read, which may make of it what it will",
+    "tools[].function.description": "for the model to read, which may make of it what it will",
+    "tools[].function.defer_loading": "decides when the model gets to see the tool, and no answer tells",
+    "tools[].defer_loading": "decides when the model gets to see the tool, and no answer tells",
 }
 """
 Path of the property (`streamgauge.contract.paths`) → the reason.

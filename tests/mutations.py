@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import ClassVar
 
-from in_memory import same_where_equal, send_all
+from in_memory import same_where_equal, send_all, unique
 
 import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.catalog import DOCUMENTS
@@ -26,8 +26,14 @@ GOLDEN = Path(__file__).parent / "golden" / "mutations.json"
 PAGE = Path(__file__).parent.parent / "docs" / "mutation-matrix.md"
 
 NOW = 1_800_000_000.5
-CURATED = ("form", "pair", "law", "refusal", "auth")
-"""The topics of all probes but those that are made from the document."""
+CURATED = ("form", "pair", "law", "isolation", "refusal", "auth")
+"""The topics of all probes but those that are made from the document, need the server for themselves, or are opt-in."""
+
+SHOWN = {name: fault for name, fault in FAULTS.items() if not fault.proof}
+"""The faults that these probes show without a socket."""
+
+ELSEWHERE = {id_ for fault in FAULTS.values() if fault.proof for id_ in fault.caught_by}
+"""The checks that are proved by the test modules which the other faults name."""
 
 WRONG = (Outcome.ERROR, Outcome.FAIL, Outcome.IGNORED, Outcome.WARN)
 """The outcomes of a check that departed."""
@@ -47,7 +53,9 @@ def responder_of(document: str, *faults: str, seed: int = 0) -> Responder:
     settings = Settings(
         models=(model_of(seed),), faults=faults, seed=seed, ttft_ms=200.0 + seed, itl_ms=20.0 + seed % 3
     )
-    return Responder(settings, contracts=[contract_of(document)], now=lambda: NOW + seed, unique=lambda: f"u{seed}")
+    return Responder(
+        settings, contracts=[contract_of(document)], now=lambda: NOW + seed, unique=lambda: f"u{seed}-{unique()}"
+    )
 
 
 def model_of(seed: int) -> str:
@@ -98,10 +106,10 @@ def findings_of(document: str, *faults: str, seed: int = 0) -> list[Finding]:
 
 @functools.cache
 def verdict_of(document: str, *faults: str) -> tuple[list[str], list[str]]:
-    """Ids of the checks that depart, and of those that pass."""
+    """Ids of the checks that depart, and of those that some exchange passes."""
     found = findings_of(document, *faults)
     departed = [finding.check for finding in found if finding.outcome in WRONG]
-    return departed, [finding.check for finding in found if finding.outcome is Outcome.PASS]
+    return departed, [finding.check for finding in found if finding.counts[Outcome.PASS]]
 
 
 class _Watched(Case):

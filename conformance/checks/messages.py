@@ -1,3 +1,205 @@
 """`messages.*`: are conversations in all their forms understood?"""
 
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamgauge.conformance.assembly import answer_in
+from streamgauge.conformance.check import Case, Departure
+from streamgauge.conformance.law import given, ignored, law
+from streamgauge.conformance.once import once
+from streamgauge.conformance.predicates import is_chat
+from streamgauge.conformance.tokens import counts
+from streamgauge.outcomes import Level
+
 __all__: list[str] = []
+
+_MUCH = 160
+"""By how many characters the longer of two texts has to be longer: no tokenizer takes so many for nothing."""
+
+_MOST = 4000
+"""Characters of a conversation that no model's context is too small for."""
+
+_Leaf = tuple[str, str]
+"""The path of a text within the messages, and the text."""
+
+
+def _leaves(node: Any, path: str = "messages") -> Iterator[_Leaf]:
+    if isinstance(node, str):
+        yield path, node
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            yield from _leaves(value, f"{path}.{name}")
+    elif isinstance(node, list):
+        for item in node:
+            yield from _leaves(item, f"{path}[]")
+
+
+def _without(node: Any, path: str, at: str = "messages") -> Any:
+    """The messages with an empty text wherever the path leads."""
+    if isinstance(node, str):
+        return "" if at == path else node
+    if isinstance(node, dict):
+        return {name: _without(value, path, f"{at}.{name}") for name, value in node.items()}
+    return [_without(item, path, f"{at}[]") for item in node] if isinstance(node, list) else node
+
+
+def _texts(messages: Any, path: str) -> list[str]:
+    return [text for at, text in _leaves(messages) if at == path]
+
+
+@once
+def _lengths(case: Case, path: str) -> dict[str, list[tuple[list[str], int]]]:
+    """The texts at a path and the tokens of the prompt, of all requests that differ in these texts only."""
+    found: dict[str, list[tuple[list[str], int]]] = {}
+    for exchange in case.others:
+        sent = exchange.sent
+        if exchange.status != 200 or not isinstance(sent, dict) or not isinstance(sent.get("messages"), list):
+            continue
+        told, texts = counts(exchange, "prompt_tokens"), _texts(sent["messages"], path)
+        if told and texts:
+            found.setdefault(_rest(sent, path), []).append((texts, told[0]))
+    return found
+
+
+def _rest(sent: Mapping[str, Any], path: str) -> str:
+    """A request without these texts, and without what says nothing about its prompt."""
+    kept = {name: value for name, value in sent.items() if name not in ("stream", "stream_options", "max_tokens", "n")}
+    return json.dumps({**kept, "messages": _without(sent["messages"], path)}, sort_keys=True)
+
+
+def _shorter(case: Case, path: str) -> list[tuple[list[str], int]]:
+    """Of the requests that differ in these texts only, those in which they are much shorter, with their prompt tokens."""
+    sent = case.exchange.sent
+    own = _texts(sent["messages"], path)
+    size = sum(map(len, own))
+    return [
+        (texts, tokens)
+        for texts, tokens in _lengths(case, path).get(_rest(sent, path), [])
+        if len(texts) == len(own) and size - sum(map(len, texts)) >= _MUCH
+    ]
+
+
+def _text_alone(asked: Mapping[str, Any]) -> bool:
+    """Whether no part of a message is anything but text."""
+    contents = [each.get("content") for each in asked.get("messages", ())]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return all(isinstance(part.get("text"), str) and part.get("type", "text") == "text" for part in parts)
+
+
+def _is_ordinary(asked: Mapping[str, Any]) -> bool:
+    """Of text alone, and not too much of it for any model."""
+    return _text_alone(asked) and sum(len(text) for _, text in _leaves(asked["messages"])) < _MOST
+
+
+def _declare(name: str, level: Level, path: str, what: str) -> None:
+    """A law about a text in the messages: a longer one makes a longer prompt."""
+
+    @law(
+        f"messages.{name}",
+        level,
+        f"{what} is read by the model",
+        properties=path,
+        requirement="A list of messages comprising the conversation so far.",
+        source="OpenAI, create chat completion: messages",
+        asks=lambda asked: any(_texts(asked.get("messages"), path)) and _is_ordinary(asked),
+        applies=lambda case: bool(counts(case.exchange, "prompt_tokens")) and bool(_shorter(case, path)),
+        needs_also=("messages", "tools"),
+        concerns=is_chat,
+    )
+    def read(case: Case) -> Iterator[Departure]:
+        """A prompt that does not grow with it by a single token does not hold it."""
+        (tokens,) = counts(case.exchange, "prompt_tokens") or [0]
+        least = min(tokens for _, tokens in _shorter(case, path))
+        if tokens <= least:
+            yield ignored(
+                f"a prompt of more than {least} tokens with {_MUCH} or more characters more", f"{tokens} tokens"
+            )
+
+
+_declare("content-read", Level.MUST, "messages[].content", "The text of a message")
+_declare("part-read", Level.MUST, "messages[].content[].text", "The text of a message's part")
+_declare("name-read", Level.MAY, "messages[].name", "The name of a message's author")
+_declare(
+    "call-read", Level.SHOULD, "messages[].tool_calls[].function.arguments", "What a call in the conversation said"
+)
+_declare("call-name-read", Level.SHOULD, "messages[].tool_calls[].function.name", "Which function a call in it was for")
+
+
+def _as_strings(sent: Mapping[str, Any]) -> str:
+    """The request with each content of one text part as a string."""
+    messages = [
+        {**each, "content": each["content"][0]["text"]} if isinstance(each.get("content"), list) else each
+        for each in sent["messages"]
+    ]
+    return _prompt_of({**sent, "messages": messages})
+
+
+def _prompt_of(sent: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in sent.items() if name not in ("stream", "stream_options", "max_tokens", "n")}
+    return json.dumps(kept, sort_keys=True)
+
+
+@once
+def _prompt_tokens(case: Case) -> dict[str, int]:
+    """What each prompt of strings alone costs."""
+    found: dict[str, int] = {}
+    for exchange in case.others:
+        told = counts(exchange, "prompt_tokens")
+        if exchange.status == 200 and told and isinstance(exchange.sent, dict) and "messages" in exchange.sent:
+            found[_prompt_of(exchange.sent)] = told[0]
+    return found
+
+
+def _one_part_each(asked: Mapping[str, Any]) -> bool:
+    sizes = [len(each["content"]) for each in asked.get("messages", ()) if isinstance(each.get("content"), list)]
+    return bool(sizes) and set(sizes) == {1} and _text_alone(asked)
+
+
+@law(
+    "messages.part-as-string",
+    Level.SHOULD,
+    "A content of one text part costs what the string alone costs",
+    properties=("messages[].content[].type", "messages[].content"),
+    requirement="The contents of the message: a text, or an array of content parts.",
+    source="OpenAI, create chat completion: messages",
+    asks=_one_part_each,
+    applies=lambda case: (
+        bool(counts(case.exchange, "prompt_tokens")) and _as_strings(given(case)) in _prompt_tokens(case)
+    ),
+    needs_also=("messages",),
+    concerns=is_chat,
+)
+def part_as_string(case: Case) -> Iterator[Departure]:
+    """Templates that get the list in place of its text print it into the prompt, brackets and all."""
+    expected = _prompt_tokens(case)[_as_strings(given(case))]
+    (tokens,) = counts(case.exchange, "prompt_tokens") or [0]
+    if tokens != expected:
+        yield Departure(f"{expected} prompt tokens, as with the string", f"{tokens} with the same text as a part")
+
+
+def _last_said(asked: Mapping[str, Any]) -> str:
+    """What the assistant said last, if nothing follows it."""
+    last = asked["messages"][-1] if asked.get("messages") else {}
+    content = last.get("content")
+    return content if last.get("role") == "assistant" and isinstance(content, str) else ""
+
+
+@law(
+    "messages.echo",
+    Level.MUST,
+    "With echo, an answer begins with the last message if the assistant said that",
+    properties="echo",
+    requirement="If true, the new message will be prepended with the last message if they belong to the same role.",
+    source="/requestBody/content/application~1json/schema/properties/echo/description",
+    asks=lambda asked: asked.get("echo") is True and bool(_last_said(asked)) and "tools" not in asked,
+    needs_also=("messages",),
+    concerns=is_chat,
+)
+def echo(case: Case) -> Iterator[Departure]:
+    """The same in each choice."""
+    wanted = _last_said(given(case))
+    for choice in answer_in(case.exchange).choices.values():
+        if not choice.text.startswith(wanted):
+            yield ignored(f"a text that begins with {wanted!r}", repr(choice.text[: len(wanted) + 20]))
+            return
