@@ -13,13 +13,13 @@ from streamgauge.conformance.check import CHECKS, Case, Check, Departure, Judge,
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.posting import not_plain, posted, said, shown
-from streamgauge.conformance.predicates import ended, object_answer, valid_request
+from streamgauge.conformance.predicates import ended_answer, valid_request
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.paths import head_of, request_paths
 from streamgauge.outcomes import Honour, Level, Outcome
 from streamgauge.wire.exchange import Evidence
 
-__all__ = ["BESIDE", "Law", "given", "honour_of", "ignored", "law", "laws_of", "refuses"]
+__all__ = ["BESIDE", "Law", "counting_for", "given", "honour_of", "ignored", "law", "laws_of", "refuses"]
 
 Asks = Callable[[Mapping[str, Any]], bool]
 """Whether a request asks for the property in an ordinary way, so that honouring it would show."""
@@ -97,10 +97,6 @@ def _breaks(case: Case) -> bool:
     )
 
 
-def _answers(case: Case) -> bool:
-    return ended(case) if case.exchange.wants_stream else object_answer(case)
-
-
 def law(
     id: str,
     level: Level,
@@ -144,7 +140,7 @@ def law(
         unusual = not_plain(case)
         if unusual <= own and (refuses(case) or _breaks(case)):
             return True
-        return unusual <= allowed and _answers(case) and applies(case)
+        return unusual <= allowed and ended_answer(case) and applies(case)
 
     def has_property(operation: Operation, contract: Contract) -> bool:
         return paths[0] in request_paths(operation) and concerns(operation, contract)
@@ -170,6 +166,21 @@ def law(
             needs=tuple(dict.fromkeys((Evidence.REQUEST, *needs))),
         )(judge_all)
         CHECKS[id] = Law(**vars(CHECKS[id]), properties=paths)
+        return judge
+
+    return declare
+
+
+def counting_for(*properties: str) -> Callable[[Judge], Judge]:
+    """
+    Let the verdicts of the check that is declared below count for the rows of these properties, too.
+
+    It goes above `@check`, and the check is given what it always was: for requirements that are older than a property's law.
+    """
+
+    def declare(judge: Judge) -> Judge:
+        last = next(reversed(CHECKS.values()))
+        CHECKS[last.id] = Law(**vars(last), properties=properties)
         return judge
 
     return declare

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.law import counting_for
 from streamgauge.conformance.once import once
 from streamgauge.conformance.predicates import answered, names_stream, outgrown, streamed, whole
 from streamgauge.conformance.tokens import carries_text, limit_of
@@ -187,6 +188,7 @@ def whole_media_type(case: Case) -> Iterator[Departure]:
         yield Departure(" or ".join(allowed), case.exchange.response.header("content-type") or "no Content-Type")
 
 
+@counting_for("stream")
 @check(
     "http.stream-media-type",
     Level.MUST,
@@ -200,7 +202,8 @@ def whole_media_type(case: Case) -> Iterator[Departure]:
 def stream_media_type(case: Case) -> Iterator[Departure]:
     """JSON, x-ndjson or text/plain in its place breaks clients."""
     if case.exchange.response.media_type != SSE:
-        yield Departure(SSE, case.exchange.response.header("content-type") or "no Content-Type")
+        outcome = None if case.exchange.is_stream else Outcome.IGNORED
+        yield Departure(SSE, case.exchange.response.header("content-type") or "no Content-Type", outcome=outcome)
 
 
 @check(

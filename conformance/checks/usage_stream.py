@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.law import counting_for, ignored
 from streamgauge.conformance.predicates import ended, index_of, payloads
 from streamgauge.conformance.tokens import counts, knows_continuous, usage_chunks
 from streamgauge.contract.contract import Contract, Operation
@@ -37,6 +38,7 @@ def _asks_continuous(case: Case) -> bool:
     return _asks(case, "continuous_usage_stats") and knows_continuous(case.operation)
 
 
+@counting_for("stream_options.include_usage", "stream_options")
 @check(
     "usage.stream-requested",
     Level.MUST,
@@ -49,7 +51,7 @@ def _asks_continuous(case: Case) -> bool:
 def stream_requested(case: Case) -> Iterator[Departure]:
     """Accepted and not honoured: the caller cannot account for the stream."""
     if not usage_chunks(case.exchange):
-        yield Departure("a chunk with usage", "none", event=case.exchange.stream.done[0])
+        yield ignored("a chunk with usage", "none", event=case.exchange.stream.done[0])
 
 
 @check(
@@ -113,6 +115,7 @@ def _offers_continuous(operation: Operation, contract: Contract) -> bool:
     return operation.streams and knows_continuous(operation)
 
 
+@counting_for("stream_options.continuous_usage_stats")
 @check(
     "usage.stream-continuous",
     Level.MUST,
@@ -129,8 +132,8 @@ def stream_continuous(case: Case) -> Iterator[Departure]:
     with_choices = [chunk for chunk in payloads(case) if chunk.choices]
     without = [chunk for chunk in with_choices if not isinstance(chunk.object.get("usage"), dict)]
     if without:
-        ignored = Outcome.IGNORED if len(without) == len(with_choices) else None
-        yield Departure("usage in every chunk", "a chunk without", event=without[0].event, outcome=ignored)
+        outcome = Outcome.IGNORED if len(without) == len(with_choices) else None
+        yield Departure("usage in every chunk", "a chunk without", event=without[0].event, outcome=outcome)
         return
     yield from _falling(case)
 
