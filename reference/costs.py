@@ -1,4 +1,4 @@
-"""What an answer says of its cost beside its text: tokens, and times where its document has a place for them."""
+"""What an answer says of its cost beside its text: tokens, and times and a tier where its document has a place for them."""
 
 import functools
 from typing import Any
@@ -7,17 +7,18 @@ from streamgauge.contract.contract import JSON, Operation
 from streamgauge.contract.fields import properties_of
 from streamgauge.reference.settings import Settings
 
-__all__ = ["described", "metrics", "usage"]
+__all__ = ["described", "metrics", "tier", "usage"]
 
-_PROMPT, _COMPLETION, _METRICS = "prompt_tokens_details", "completion_tokens_details", "metrics"
+_PROMPT, _COMPLETION = "prompt_tokens_details", "completion_tokens_details"
+_METRICS, _TIER = "metrics", "service_tier"
 
 
 @functools.cache
 def described(operation: Operation) -> frozenset[str]:
-    """Which of these an operation's document describes: the two kinds of details in a usage, and the timing metrics."""
+    """Which of these an operation's document describes: both kinds of details in a usage, timing metrics, a service tier."""
     answer = operation.response_properties(200, JSON)
     told = properties_of(operation.schemas, answer.get("usage"), any_branch=True)
-    return frozenset({_PROMPT, _COMPLETION} & told.keys() | {_METRICS} & answer.keys())
+    return frozenset({_PROMPT, _COMPLETION} & told.keys() | {_METRICS, _TIER} & answer.keys())
 
 
 def usage(prompt: int, completion: int, *, reasoning: int, told: frozenset[str]) -> dict[str, Any]:
@@ -45,3 +46,8 @@ def metrics(settings: Settings, steps: int, told: frozenset[str]) -> dict[str, A
         "mean_itl_ms": settings.itl_ms,
     }
     return {_METRICS: times}
+
+
+def tier(asked: str | None, told: frozenset[str]) -> dict[str, Any]:
+    """The member that tells the scheduling class; empty where the document has none, or the request."""
+    return {} if asked is None or _TIER not in told else {_TIER: asked}

@@ -35,6 +35,7 @@ class Draft:
         contract, operation: whose path it is; None at other paths (models, health, metrics, nowhere).
         key: the right one.
         models: names of those that exist.
+        busy: whether an answer has to wait for a slot.
         refusal: why the request is refused, where it is.
         answer: what the pseudo-model says, where it says something.
         status, headers: of the reply.
@@ -46,6 +47,7 @@ class Draft:
         events: a streamed reply's bytes, event by event.
         writes: all bytes, head and framing included.
         end: what follows them.
+        goes_on: whether the answer is generated to its end although the client has left.
         memory: kept from one request to the next, for faults that remember.
     """
 
@@ -54,6 +56,7 @@ class Draft:
     operation: Operation | None
     key: str
     models: tuple[str, ...] = ()
+    busy: bool = False
     refusal: Refusal | None = None
     answer: Answer | None = None
     status: int = 200
@@ -66,6 +69,7 @@ class Draft:
     events: Iterable[Event] = ()
     writes: Iterable[Write] = ()
     end: End = End.FRAMED
+    goes_on: bool = False
     memory: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -15,6 +15,7 @@ class Kind(enum.StrEnum):
     AUTHENTICATION = "authentication_error"
     MALFORMED = "invalid_request_error"
     UNPROCESSABLE = "unprocessable_entity_error"
+    CONTEXT = "context_length_exceeded"
     UNKNOWN_MODEL = "not_found_error"
     NO_SUCH_PATH = "path_not_found_error"
     METHOD = "method_not_allowed_error"
@@ -22,6 +23,7 @@ class Kind(enum.StrEnum):
     TOO_LARGE = "request_too_large_error"
     HEADERS_TOO_LARGE = "request_header_fields_too_large_error"
     PROTOCOL = "protocol_error"
+    BUSY = "engine_overloaded_error"
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
@@ -49,9 +51,14 @@ _STATUS = {
     Kind.TOO_LARGE: 413,
     Kind.HEADERS_TOO_LARGE: 431,
     Kind.PROTOCOL: 400,
+    Kind.BUSY: 429,
 }
 
-_WORDS = {Kind.AUTHENTICATION: "invalid_api_key", Kind.UNKNOWN_MODEL: "model_not_found"}
+_WORDS = {
+    Kind.AUTHENTICATION: "invalid_api_key",
+    Kind.UNKNOWN_MODEL: "model_not_found",
+    Kind.CONTEXT: Kind.CONTEXT.value,
+}
 """OpenAI's error codes; other errors have none."""
 
 
@@ -63,7 +70,7 @@ def status_of(refusal: Refusal, dialect: Dialect, operation: Operation | None) -
     """
     if refusal.kind is Kind.UNKNOWN_MODEL:
         return dialect.unknown_model_status[0]
-    if refusal.kind is Kind.UNPROCESSABLE and operation is not None and 422 in operation.statuses:
+    if refusal.kind in (Kind.UNPROCESSABLE, Kind.CONTEXT) and operation is not None and 422 in operation.statuses:
         return 422
     return _STATUS.get(refusal.kind) or dialect.malformed_status[0]
 

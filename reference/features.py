@@ -1,4 +1,4 @@
-"""What the documents offer and a model of mere words cannot do: refused by name, never silently left out."""
+"""What the documents offer and a model that reads only text cannot do: refused by name, never silently left out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +9,6 @@ from streamgauge.reference.errors import Kind, Refusal
 from streamgauge.reference.rules import Asked
 
 __all__ = ["UNSUPPORTED", "refuse_unsupported"]
-
-
-def _is_not_text(wanted: dict[str, Any]) -> bool:
-    # DeepInfra's document does not require `type`; without one it is text.
-    return bool(wanted.get("type", "text") != "text")
 
 
 def _has_media(messages: list[dict[str, Any]]) -> bool:
@@ -30,27 +25,7 @@ def _is_given(value: Any) -> bool:
     return value is not False and value not in ([], {}, "")
 
 
-UNSUPPORTED: dict[str, Callable[[Any], bool]] = {
-    "messages": _has_media,
-    "response_format": _is_not_text,
-    "structured_outputs": _is_given,
-    "use_beam_search": _is_given,
-    "logit_bias": _is_given,
-    "allowed_token_ids": _is_given,
-    "bad_words": _is_given,
-    "stop_token_ids": _is_given,
-    "prompt_logprobs": _is_given,
-    "logprob_token_ids": _is_given,
-    "return_token_ids": _is_given,
-    "return_prompt_text": _is_given,
-    "return_tokens_as_token_ids": _is_given,
-    "chat_template": _is_given,
-    "documents": _is_given,
-    "truncate_prompt_tokens": _is_given,
-    "kv_transfer_params": _is_given,
-    "vllm_xargs": _is_given,
-    "data": _is_given,
-}
+UNSUPPORTED: dict[str, Callable[[Any], bool]] = {"messages": _has_media, "data": _is_given}
 """Parameter → whether its value asks for something that this endpoint does not have."""
 
 

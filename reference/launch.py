@@ -27,6 +27,7 @@ def running(
     models: Sequence[str] = (DEFAULT_MODEL,),
     profiles: Sequence[str] = (),
     faults: Sequence[str] = (),
+    slots: int = 0,
 ) -> Iterator[str]:
     """
     Run the endpoint on a free loopback port while the block runs; yields its base URL.
@@ -40,12 +41,13 @@ def running(
         models: names of the models that exist.
         profiles: whose documents to serve, by bundled name or path; all bundled ones by default.
         faults: what goes wrong, as `--fault` takes it.
+        slots: how many answers are generated at a time; 0 for no bound.
 
     Raises:
         CannotTellError: it did not start.
     """
     arguments = [sys.executable, "-m", "streamgauge", "serve", "--port", "0", "--until-stdin-closes"]
-    arguments += ["--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms)]
+    arguments += ["--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms), "--slots", str(slots)]
     arguments += [f"--model={model}" for model in models]
     arguments += [f"--profile={profile}" for profile in profiles]
     arguments += [f"--fault={fault}" for fault in faults]

@@ -82,6 +82,7 @@ class Reply:
         keep_alive: whether the connection stays open behind it.
         answer: the generation that it tells, for the metrics; None for every other reply.
         end: what follows the last write.
+        goes_on: whether the answer is generated to its end although the client has left.
     """
 
     status: int
@@ -89,3 +90,4 @@ class Reply:
     keep_alive: bool
     answer: Answer | None = None
     end: End = End.FRAMED
+    goes_on: bool = False

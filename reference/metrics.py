@@ -9,7 +9,7 @@ __all__ = ["Metrics"]
 
 _HELP = {
     "vllm:num_requests_running": ("gauge", "Requests being answered."),
-    "vllm:num_requests_waiting": ("gauge", "Requests waiting for a slot: none, since there is no queue."),
+    "vllm:num_requests_waiting": ("gauge", "Requests waiting for a slot."),
     "vllm:prompt_tokens_total": ("counter", "Prompt tokens taken in."),
     "vllm:generation_tokens_total": ("counter", "Tokens generated and written."),
     "vllm:request_success_total": ("counter", "Choices finished, and requests aborted, by the reason."),
@@ -52,6 +52,10 @@ class Metrics:
         self._values: dict[tuple[str, str], int] = defaultdict(int)
         self._reasons: dict[tuple[str, str], int] = defaultdict(int)
         self._histograms: dict[tuple[str, str], _Histogram] = defaultdict(_Histogram)
+
+    def waits(self, answer: Answer, change: int) -> None:
+        """An answer begins to wait for a slot (1), or does so no longer (-1)."""
+        self._values["vllm:num_requests_waiting", answer.parameters.model] += change
 
     def started(self, answer: Answer) -> None:
         """The writing of an answer begins."""

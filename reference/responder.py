@@ -75,12 +75,23 @@ class Responder:
         self._created = int(now())
         self._routes = self._make_routes()
 
-    def reply(self, request: Request) -> Reply:
-        """The reply to a request; whatever it is, the status is below 500 unless a fault is switched on."""
+    @property
+    def slots(self) -> int:
+        """How many answers are to be generated at a time; 0 for no bound."""
+        return self._settings.slots
+
+    def reply(self, request: Request, *, busy: bool = False) -> Reply:
+        """
+        The reply to a request; whatever it is, the status is below 500 unless a fault is switched on.
+
+        Args:
+            request: what has arrived.
+            busy: whether an answer would have to wait for a slot.
+        """
         route = self._routes.get(request.path)
         operation = route.operation if route and route.fill == self._answer else None
         contract = route.contract if operation and route else None
-        draft = Draft(request, contract, operation, self._settings.key, self._settings.models)
+        draft = Draft(request, contract, operation, self._settings.key, self._settings.models, busy=busy)
         self._faults.bend(Stage.REQUEST, draft)
         dialect = (route.contract if route else self.contracts[0]).profile.dialect
         try:
@@ -125,6 +136,8 @@ class Responder:
         profile = contract.profile
         asked = read_request(operation, request.body, self._settings.models, profile)
         parameters = parameters_of(operation, profile.dialect, asked)
+        if draft.busy and parameters.fail_fast:
+            raise Refusal(Kind.BUSY, "Every slot is taken, and `fail_fast` says not to wait.", "fail_fast")
         created = int(self._now())
         answer = Answer(parameters, profile.dialect, self._settings, unique=self._unique(), created=created)
         draft.answer = answer
@@ -169,7 +182,7 @@ class Responder:
         bend(Stage.HEAD, draft)
         draft.writes = _stream_writes(draft) if draft.streamed else _whole_writes(draft)
         bend(Stage.WIRE, draft)
-        return Reply(draft.status, draft.writes, request.keeps_alive, draft.answer, draft.end)
+        return Reply(draft.status, draft.writes, request.keeps_alive, draft.answer, draft.end, draft.goes_on)
 
     def _common(self, media_type: str, *, keep_alive: bool) -> Headers:
         headers = [("Date", formatdate(self._now(), usegmt=True)), ("Content-Type", media_type)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamgauge.reference.errors import Kind, Refusal
 
-__all__ = ["BOUNDS", "RULES", "Asked", "Rule", "enforce"]
+__all__ = ["BOUNDS", "CONSTRAINTS", "RULES", "Asked", "Rule", "enforce"]
 
 Asked = dict[str, Any]
 """The documented parameters of a request that are not null; null and absent mean the same."""
@@ -34,10 +34,13 @@ _NO_LIMIT = float("inf")
 
 BOUNDS: dict[str, tuple[float, float]] = {
     "n": (1, 128),
-    "max_tokens": (1, _NO_LIMIT),
+    "max_tokens": (0, _NO_LIMIT),
     "max_completion_tokens": (1, _NO_LIMIT),
     "min_tokens": (0, _NO_LIMIT),
     "top_logprobs": (0, 20),
+    "prompt_logprobs": (-1, 20),
+    "seed": (-(2**63), 2**63 - 1),
+    "truncate_prompt_tokens": (-1, _NO_LIMIT),
     "priority": (0, 0),
     "thinking_token_budget": (-1, _NO_LIMIT),
     "temperature": (0, _NO_LIMIT),
@@ -51,7 +54,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
 """Numbers → least and greatest value that have a meaning here. The context bounds `max_tokens` from above."""
 
 _MOST_PROMPTS = 1024
-_CONSTRAINTS = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
+CONSTRAINTS = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
+"""Members of `structured_outputs` of which exactly one is set."""
 
 
 def _stops(asked: Asked) -> list[str]:
@@ -64,19 +68,27 @@ def _prompt_is_empty(asked: Asked) -> bool:
     return isinstance(prompt, list) and (not prompt or any(item == [] for item in prompt))
 
 
-def _prompt_has_negative_id(asked: Asked) -> bool:
-    prompt = asked["prompt"]
-    return isinstance(prompt, list) and any(isinstance(item, (int, float)) and item < 0 for item in prompt)
-
-
 def _prompts_are_too_many(asked: Asked) -> bool:
     prompt = asked["prompt"]
     return isinstance(prompt, list) and len(prompt) > _MOST_PROMPTS and isinstance(prompt[0], (str, list))
 
 
+def _nothing_is_wanted(asked: Asked) -> bool:
+    return bool(asked["max_tokens"] == 0 and not ("prompt" in asked and asked.get("echo")))
+
+
+def _best_is_unclear(asked: Asked) -> bool:
+    most, shown = asked["best_of"], asked.get("n", 1)
+    return bool(most < shown or (most > shown and asked.get("stream")))
+
+
 def _constraints_are_not_one(asked: Asked) -> bool:
     given = asked["structured_outputs"]
-    return sum(given.get(name) is not None for name in _CONSTRAINTS) != 1
+    return sum(given.get(name) is not None for name in CONSTRAINTS) != 1
+
+
+def _forms_are_two(asked: Asked) -> bool:
+    return "response_format" in asked and asked["response_format"].get("type", "text") != "text"
 
 
 def _forced_tool_is_missing(asked: Asked) -> bool:
@@ -104,10 +116,24 @@ def _detection_is_contradictory(asked: Asked) -> bool:
 
 RULES: tuple[Rule, ...] = (
     Rule("prompt", "`prompt` holds nothing to continue.", _prompt_is_empty, Kind.MALFORMED),
-    Rule("prompt", "Token ids in `prompt` cannot be negative.", _prompt_has_negative_id),
     Rule("prompt", f"`prompt` can hold {_MOST_PROMPTS} prompts at most.", _prompts_are_too_many),
     Rule("messages", "`messages` must hold at least one message.", lambda asked: not asked["messages"]),
     Rule("stop", "A stop string cannot be empty.", lambda asked: "" in _stops(asked)),
+    Rule("bad_words", "A bad word cannot be empty.", lambda asked: "" in asked["bad_words"]),
+    Rule("allowed_token_ids", "`allowed_token_ids` cannot be empty.", lambda asked: not asked["allowed_token_ids"]),
+    Rule(
+        "repetition_penalty",
+        "`repetition_penalty` must be greater than 0.",
+        lambda asked: asked["repetition_penalty"] == 0,
+    ),
+    Rule(
+        "truncate_prompt_tokens",
+        "`truncate_prompt_tokens` must leave a token.",
+        lambda asked: asked["truncate_prompt_tokens"] == 0,
+    ),
+    Rule("max_tokens", "`max_tokens` can be 0 only where `echo` has a prompt scored.", _nothing_is_wanted),
+    Rule("best_of", "`best_of` cannot be less than `n`, and there is no choosing in a stream.", _best_is_unclear),
+    Rule("prompt_logprobs", "`prompt_logprobs` cannot be streamed.", lambda asked: bool(asked.get("stream"))),
     Rule(
         "logprob_token_ids",
         "`logprob_token_ids` requires `logprobs`.",
@@ -133,6 +159,7 @@ RULES: tuple[Rule, ...] = (
         "`structured_outputs` must set exactly one constraint.",
         _constraints_are_not_one,
     ),
+    Rule("structured_outputs", "`structured_outputs` and `response_format` exclude each other.", _forms_are_two),
     Rule("tool_choice", "`tool_choice` wants a call of what is not among the `tools`.", _forced_tool_is_missing),
     Rule(
         "response_format",

@@ -40,9 +40,10 @@ async def serve(
         OSError: the address cannot be listened on.
     """
     tasks: set[asyncio.Task[None]] = set()
+    slots = asyncio.Semaphore(responder.slots) if responder.slots else None
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(_Connection(responder, reader, writer).run())
+        task = asyncio.get_running_loop().create_task(_Connection(responder, reader, writer, slots).run())
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
@@ -61,8 +62,15 @@ async def serve(
 class _Connection:
     """One client's connection: requests one after the other, each answered before the next is looked at."""
 
-    def __init__(self, responder: Responder, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        responder: Responder,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        slots: asyncio.Semaphore | None,
+    ) -> None:
         self._responder = responder
+        self._slots = slots
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
@@ -101,8 +109,8 @@ class _Connection:
             if request is None:
                 return
             received = self._clock()
-            reply = self._responder.reply(request)
-            if not await self._send(reply, received) or await self._ends(reply):
+            reply = self._responder.reply(request, busy=self._slots is not None and self._slots.locked())
+            if not await self._send_in_turn(reply, received) or await self._ends(reply):
                 return
             self._start_next_cycle()
 
@@ -146,18 +154,45 @@ class _Connection:
         self._http.send(h11.EndOfMessage())
         self._http.start_next_cycle()
 
+    async def _send_in_turn(self, reply: Reply, received: float) -> bool:
+        """Write a reply, an answer as soon as there is a slot for it; False when the client left early."""
+        if self._slots is None or reply.answer is None:
+            return await self._send(reply, received)
+        # A client that leaves gives up its turn.
+        turn = asyncio.ensure_future(self._slots.acquire())
+        gone = asyncio.ensure_future(self._left.wait())
+        self._responder.metrics.waits(reply.answer, 1)
+        try:
+            await asyncio.wait((turn, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._responder.metrics.waits(reply.answer, -1)
+            gone.cancel()
+            if not turn.done():
+                turn.cancel()
+        if not turn.done() or turn.cancelled():
+            return False
+        try:
+            return await self._send(reply, self._clock())
+        finally:
+            self._slots.release()
+
     async def _send(self, reply: Reply, received: float) -> bool:
         """Write a reply, each part when it is due after `received`; False when the client left early."""
         count = _Count(self._responder.metrics, reply, received)
         try:
             for write in reply.writes:
-                if not await self._is_there_at(received + write.due_ms / 1000):
+                due = received + write.due_ms / 1000
+                if await self._is_there_at(due):
+                    with contextlib.suppress(*((ConnectionError,) if reply.goes_on else ())):
+                        self._writer.write(write.data)
+                        await self._writer.drain()
+                elif reply.goes_on:
+                    await asyncio.sleep(due - self._clock())
+                else:
                     return False
-                self._writer.write(write.data)
-                await self._writer.drain()
                 count.wrote(write.tokens, self._clock())
             count.complete = True
-            return True
+            return not self._left.is_set()
         finally:
             count.end()
 

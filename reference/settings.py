@@ -24,6 +24,7 @@ class Settings:
         itl_ms: milliseconds from each token to the next.
         faults: what goes wrong: `NAME`, `NAME@PROBABILITY`, each with `,after=N` where wanted.
         seed: of the draws that a probability needs.
+        slots: how many answers are generated at a time, while others wait; 0 for no bound.
     """
 
     key: str = DEFAULT_KEY
@@ -33,3 +34,4 @@ class Settings:
     itl_ms: float = 0.0
     faults: tuple[str, ...] = ()
     seed: int = 0
+    slots: int = 0

@@ -1,6 +1,6 @@
 """The pseudo-model's vocabulary and the order in which its words follow each other."""
 
-__all__ = ["VOCABULARY", "sequence_class", "word"]
+__all__ = ["VOCABULARY", "sequence_class"]
 
 # Three classes of equal size. Some words have characters of two, three and four bytes, to exercise UTF-8.
 _CLASSES: tuple[tuple[str, ...], ...] = (
@@ -11,11 +11,6 @@ _CLASSES: tuple[tuple[str, ...], ...] = (
 
 VOCABULARY: tuple[str, ...] = tuple(" " + text for group in zip(*_CLASSES, strict=True) for text in group)
 """Every token that the pseudo-model can produce: a word with a space before it."""
-
-
-def word(token: int) -> str:
-    """The text of a token id; ids beyond the vocabulary wrap around."""
-    return VOCABULARY[token % len(VOCABULARY)]
 
 
 def sequence_class(position: int) -> int:

@@ -35,7 +35,7 @@ def refused(name, response, status, param=None):
     elif name in (DEEP, OPEN_CHAT, OPEN_TEXT):
         assert set(body["error"]) == {"message", "type", "param", "code"}
         assert body["error"]["param"] == param
-        assert body["error"]["code"] in ("model_not_found", "invalid_api_key", None)
+        assert body["error"]["code"] in ("model_not_found", "invalid_api_key", "context_length_exceeded", None)
     else:
         assert body["error"]["code"] == status
         assert body["error"].get("param") == param
@@ -77,8 +77,8 @@ REFUSED = [
     (OPEN_TEXT, {"prompt": MISSING}, 400, None),
     (OPEN_TEXT, {"logprobs": 6}, 400, "logprobs"),
     (CHAT, {"n": 128, "max_tokens": 600}, 422, "n"),
-    (TEXT, {"prompt": "x " * 8200}, 422, "max_tokens"),
-    (DEEP, {"prompt": "x " * 8192}, 422, "max_tokens"),
+    (TEXT, {"prompt": "1 " * 8200}, 422, "max_tokens"),
+    (DEEP, {"prompt": "1 " * 8192}, 422, "max_tokens"),
     (TEXT, {"min_tokens": 20}, 422, "min_tokens"),
     (TEXT, {"min_tokens": -1}, 422, "min_tokens"),
     (CHAT, {"min_tokens": 9000}, 422, "max_tokens"),
@@ -89,7 +89,6 @@ REFUSED = [
     (CHAT, {"top_logprobs": 2}, 422, "top_logprobs"),
     (CHAT, {"logprobs": True, "top_logprobs": 21}, 422, "top_logprobs"),
     (CHAT, {"logprob_token_ids": [1]}, 422, "logprob_token_ids"),
-    (TEXT, {"logprob_token_ids": [1], "logprobs": 1}, 422, "logprob_token_ids"),
     (TEXT, {"stop": ""}, 422, "stop"),
     (TEXT, {"stop": ["a", ""]}, 422, "stop"),
     (CHAT, {"continue_final_message": True, "add_generation_prompt": True}, 422, "continue_final_message"),
@@ -97,7 +96,18 @@ REFUSED = [
     (TEXT, {"thinking_token_budget": -2}, 422, "thinking_token_budget"),
     (TEXT, {"structured_outputs": {}}, 422, "structured_outputs"),
     (TEXT, {"structured_outputs": {"regex": "a", "choice": ["a"]}}, 422, "structured_outputs"),
-    (TEXT, {"structured_outputs": {"regex": "a"}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"regex": "("}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"choice": []}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"grammar": "?start: /a/"}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"json": {"not": {}}}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"json": "{"}}, 422, "structured_outputs"),
+    (TEXT, {"structured_outputs": {"structural_tag": "1"}}, 422, "structured_outputs"),
+    (
+        CHAT,
+        {"structured_outputs": {"regex": "a"}, "response_format": {"type": "json_object"}},
+        422,
+        "structured_outputs",
+    ),
     (TEXT, {"response_format": {"type": "json_schema"}}, 422, "response_format"),
     (
         CHAT,
@@ -105,7 +115,6 @@ REFUSED = [
         422,
         "response_format",
     ),
-    (CHAT, {"response_format": {"type": "json_object"}}, 422, "response_format"),
     (CHAT, {"response_format": {"type": "structural_tag", "format": 1}}, 422, "response_format"),
     (DEEP, {"response_format": {"type": "regex", "regex": "a"}}, 422, "response_format"),
     (CHAT, {"repetition_detection": {"max_pattern_size": 3}}, 422, "repetition_detection"),
@@ -116,22 +125,29 @@ REFUSED = [
     *[
         (CHAT, {param: value}, 422, param)
         for param, value in {
-            "use_beam_search": True,
-            "logit_bias": {"5": 1},
-            "allowed_token_ids": [1],
-            "bad_words": ["a"],
-            "stop_token_ids": [0],
-            "prompt_logprobs": 0,
-            "return_token_ids": True,
-            "return_prompt_text": True,
-            "return_tokens_as_token_ids": True,
-            "chat_template": "{{ x }}",
-            "documents": [{}],
-            "truncate_prompt_tokens": -1,
-            "kv_transfer_params": {"a": 1},
-            "vllm_xargs": {"a": 1},
+            "logit_bias": {"x": 1},
+            "allowed_token_ids": [],
+            "bad_words": [""],
+            "chat_template": "{{ undefined.member }}",
+            "truncate_prompt_tokens": 0,
+            "repetition_penalty": 0,
         }.items()
     ],
+    *[
+        (CHAT, {"logprobs": True, param: value(token)}, 422, param)
+        for token in (-1, 40, 2**31 - 1, 2**29 + 0xD800)
+        for param, value in {
+            "logit_bias": lambda token: {str(token): 1},
+            "allowed_token_ids": lambda token: [1, token],
+            "stop_token_ids": lambda token: [token],
+            "logprob_token_ids": lambda token: [token],
+        }.items()
+    ],
+    (CHAT, {"chat_template": "{{ 'x' * 10 }}"}, 422, "chat_template"),
+    (CHAT, {"chat_template": "{{ ''.__class__.mro() }}"}, 422, "chat_template"),
+    (DEEP, {"seed": 2**63}, 422, "seed"),
+    (TEXT, {"prompt": [5, 2**31 - 1]}, 422, "prompt"),
+    (OPEN_TEXT, {"best_of": 1, "n": 2}, 422, "best_of"),
     (DEEP, {"data": {"image": ["x"]}}, 422, "data"),
 ]
 

@@ -240,6 +240,51 @@ def test_client_that_leaves_is_noticed(paced, stream):
     assert metric(paced, aborted) == before + 1
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_slots(stream):
+    """Beyond so many answers the next one waits its turn; a client that leaves gives back its slot, or its turn, at once."""
+    with running(ttft_ms=1, itl_ms=20, slots=1) as base:
+        address = (urlsplit(base).hostname, urlsplit(base).port)
+        running_now = lambda: metric(address, "vllm:num_requests_running")  # noqa: E731 - asked three times
+        waiting = lambda: metric(address, "vllm:num_requests_waiting")  # noqa: E731 - asked four times
+        with connected(address) as (first, _):
+            first.sendall(request_bytes(body_of(stream=stream, max_tokens=8000)))
+            eventually(lambda: running_now() == 1)
+            with connected(address) as (leaving, _), connected(address) as (second, client):
+                leaving.sendall(request_bytes(body_of(stream=stream)))
+                eventually(lambda: waiting() == 1)
+                second.sendall(request_bytes(body_of(stream=stream)))
+                eventually(lambda: waiting() == 2)
+                assert running_now() == 1
+                leaving.close()
+                eventually(lambda: waiting() == 1)
+                first.close()
+                assert read_response(second, client)[0] == 200
+        eventually(lambda: (running_now(), waiting()) == (0, 0))
+
+
+def test_fail_fast():
+    """DeepInfra: "Answer 429 at once when the model has no free capacity, rather than queue"."""
+    with running(ttft_ms=1, itl_ms=20, slots=1, profiles=["deepinfra"]) as base:
+        address = (urlsplit(base).hostname, urlsplit(base).port)
+        bearer = {"Authorization": f"Bearer {DEFAULT_KEY}", "Content-Type": "application/json"}
+
+        def status(link):
+            return link.getresponse().status
+
+        def asked(**changes):
+            link = http.client.HTTPConnection(*address, timeout=WAIT)
+            link.request("POST", "/v1/completions", body_of(**changes), bearer)
+            return contextlib.closing(link)
+
+        with asked(fail_fast=True) as alone:
+            assert status(alone) == 200
+        with asked(max_tokens=8000, stream=True):
+            eventually(lambda: metric(address, "vllm:num_requests_running") == 1)
+            with asked(fail_fast=True) as refused:
+                assert status(refused) == 429
+
+
 def test_counters_follow_the_requests(quick):
     """What a client received is what the metrics say."""
     before = metric(quick, "vllm:generation_tokens_total")

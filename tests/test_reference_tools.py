@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference_responder import CHAT, OPEN_CHAT, USER, ask
 
 from streamgauge.reference.errors import Refusal
-from streamgauge.reference.tools import forced_call
+from streamgauge.reference.tools import calls_of
 from streamgauge.wire.sse import DONE, SseReader
 
 CITY = {
@@ -183,23 +183,23 @@ SATISFIED = [
     {"type": "object", "properties": {"a": {"type": "number", "minimum": 0}}, "required": ["a"]},
     {"type": "object", "properties": {"a": CITY, "b": {"type": "boolean"}}, "required": ["a", "b"]},
     {"const": {"a": 1}},
+    {"type": "object", "properties": {"a": {"type": "string", "minLength": 50}}, "required": ["a"]},
+    {"type": "object", "minProperties": 1},
+    {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
     {"$schema": "http://json-schema.org/draft-07/schema#", "$comment": "x", "type": "object"},
 ]
 REFUSED = [
     {"type": "string"},
-    {"type": "object", "properties": {"a": {"type": "string", "minLength": 50}}, "required": ["a"]},
     {"type": "object", "properties": {"a": False}, "required": ["a"]},
-    {"type": "object", "minProperties": 1},
     {"not": {}},
     {"type": "nonsense"},
     {"properties": 5},
     {"$ref": "http://127.0.0.1:9/x"},
-    {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
 ]
 
 
 def _call(parameters: Any) -> Any:
-    return forced_call({"tools": [tool("f", parameters)], "tool_choice": "required"}, "seed")
+    return calls_of({"tools": [tool("f", parameters)], "tool_choice": "required"}, "seed")[0]
 
 
 @pytest.mark.parametrize("parameters", SATISFIED)

@@ -8,6 +8,7 @@ from streamgauge.reference.messages import Request
 from streamgauge.reference.prompts import completion_prompts
 from streamgauge.reference.responder import Responder
 from streamgauge.reference.settings import Settings
+from streamgauge.reference.tokens import texts_of
 from streamgauge.reference.words import VOCABULARY, sequence_class
 
 
@@ -32,24 +33,26 @@ def test_text_never_repeats_a_block():
 def test_tokens_joined_are_the_prompt(text):
     """Cutting a prompt into tokens loses nothing, and every prompt has at least one."""
     [prompt] = completion_prompts(text)
-    assert "".join(prompt.tokens) == text == prompt.text
-    assert prompt.count >= 1
+    assert texts_of(prompt.ids) == text == prompt.text
+    assert prompt.count == len(prompt.ids) >= 1
 
 
 @pytest.mark.parametrize(
     ("prompt", "counts"),
     [
         ("", [1]),
-        ("one two  three", [3]),
-        ("incomprehensibilities", [3]),
-        (["a", "b c"], [1, 2]),
+        ("one two  three", [4]),
+        ("a river", [2]),
+        ("1 2 3", [3]),
+        ("größe", [4]),
+        (["a", "b c"], [1, 1]),
         ([5, 6, 7], [3]),
         ([5.0], [1]),
         ([[1], [2, 3]], [1, 2]),
     ],
 )
 def test_prompt_tokens(prompt, counts):
-    """Text counts by words of eight characters, ids count one each."""
+    """Words and other characters count one, ASCII by fours, numbers apart, ids one each."""
     assert [each.count for each in completion_prompts(prompt)] == counts
 
 

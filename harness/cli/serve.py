@@ -72,6 +72,13 @@ Besides the operations there are a list of models beside them, GET /health and G
     help="Milliseconds from one token to the next.",
 )
 @click.option(
+    "--slots",
+    type=click.IntRange(0, 100_000),
+    default=0,
+    show_default=True,
+    help="How many answers are generated at a time, while other requests wait; 0 for no bound.",
+)
+@click.option(
     "--model",
     "models",
     multiple=True,
@@ -97,6 +104,7 @@ def command(
     profiles: tuple[str, ...],
     ttft_ms: float,
     itl_ms: float,
+    slots: int,
     models: tuple[str, ...],
     faults: tuple[str, ...],
     seed: int,
@@ -115,6 +123,7 @@ def command(
         itl_ms=itl_ms,
         faults=faults,
         seed=seed,
+        slots=slots,
     )
     _require_names(settings)
     run(settings, host, port, until_stdin_closes=until_stdin_closes)
