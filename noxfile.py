@@ -63,6 +63,7 @@ def bench(session: nox.Session) -> None:
     """The benchmarks: ratios measured in one run, never a test."""
     session.install(".", *group("bench"))
     session.run("python", "benchmarks/run.py", *session.posargs)
+    session.run("python", "benchmarks/side_by_side.py")
 
 
 @nox.session

@@ -61,6 +61,7 @@ class Choice:
         ends: its finish reasons that are not null, each with its chunk.
         tokens: the log-probabilities; None where it has none.
         speaks: whether it says anything: text, reasoning, a refusal, a call.
+        parts: its objects as they were sent: one of a whole answer, one of each chunk that has any.
     """
 
     pieces: tuple[Piece, ...]
@@ -69,6 +70,7 @@ class Choice:
     ends: tuple[tuple[Any, Chunk | None], ...]
     tokens: tuple[Token, ...] | None
     speaks: bool
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -153,6 +155,7 @@ def _choice(parts: list[_Part]) -> Choice:
         ),
         tokens=tuple(itertools.chain.from_iterable(tokens)) if tokens else None,
         speaks=any(carries_text(choice) for choice, _ in parts),
+        parts=tuple(choice for choice, _ in parts),
     )
 
 

@@ -89,9 +89,9 @@ def cases_of(
     exchanges: Iterable[Exchange], operation: Operation, contract: Contract, *, target: str, model: str
 ) -> list[Case]:
     """The exchanges of one target's operation as cases, each among all of them."""
-    own = Others(
-        exchange for exchange in exchanges if exchange.target == target and exchange.operation == operation.name
-    )
+    of_target = [exchange for exchange in exchanges if exchange.target == target]
+    own = Others(exchange for exchange in of_target if exchange.operation == operation.name)
+    own.beside = tuple(exchange for exchange in of_target if not exchange.operation)
     return [Case(exchange, operation, contract, model, own) for exchange in own]
 
 

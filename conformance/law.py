@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.conformance.check import CHECKS, Case, Check, Departure, Judge, check
+from streamgauge.conformance.isolation.poisoned import is_poison
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.posting import not_plain, posted, said, shown
@@ -124,7 +125,7 @@ def law(
     * `applies`: whether an *answer* can show it. Refusals and failures of the server are classed without it.
     * `needs_also`: further top-level properties without which it cannot be asked for (`logprobs` of `top_logprobs`).
     * `beside`: top-level properties that do not disturb it: answers to requests with others are not judged. A refusal, or a
-      failure of the server, counts only if the request has nothing unusual beside `properties` and `needs_also`.
+      failure of the server, counts only if the request has something unusual, all of it `properties` and `needs_also`.
     * `concerns`: which operations that have the property, where not all mean the same by it (`echo`).
 
     The function yields :func:`ignored` where an answer proves that the property was not honoured, a plain departure where
@@ -135,10 +136,10 @@ def law(
     allowed = own | frozenset(beside)
 
     def can_show(case: Case) -> bool:
-        if not (valid_request(case) and asks(given(case))):
+        if not (valid_request(case) and asks(given(case))) or is_poison(case, case.exchange):
             return False
         unusual = not_plain(case)
-        if unusual <= own and (refuses(case) or _breaks(case)):
+        if unusual and unusual <= own and (refuses(case) or _breaks(case)):
             return True
         return unusual <= allowed and ended_answer(case) and applies(case)
 

@@ -18,7 +18,14 @@ def asked(exchange: Exchange) -> Asked:
 
 
 class Others(tuple[Exchange, ...]):
-    """All exchanges of one operation of a target, in their order; its cases share them."""
+    """
+    All exchanges of one operation of a target, in their order; its cases share them.
+
+    Attributes:
+        beside: the target's exchanges that belong to no operation: model list, metrics.
+    """
+
+    beside: tuple[Exchange, ...] = ()
 
     @cached_property
     def groups(self) -> dict[Asked, tuple[Exchange, ...]]:

@@ -4,10 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from streamgauge.conformance.exploring.budget import TOPIC
 from streamgauge.conformance.probes.auth import auth
 from streamgauge.conformance.probes.forms import claims, forms
+from streamgauge.conformance.probes.isolation import leaving, nonces
 from streamgauge.conformance.probes.laws import laws
+from streamgauge.conformance.probes.laws.request_limits import bodies
 from streamgauge.conformance.probes.pairs import pairs
+from streamgauge.conformance.probes.poisons import with_canaries
 from streamgauge.conformance.probes.probe import FollowUp, Probe
 from streamgauge.conformance.probes.refusals import refusals
 from streamgauge.conformance.probes.variants import variants
@@ -75,6 +79,11 @@ class Plan:
         """Worst case of what right servers spend on it."""
         return sum(planned.probe.tokens for planned in self.planned)
 
+    def left(self, target: str, operation: str) -> int:
+        """Tokens of the budget that the probes of an operation leave."""
+        own = [item for item in self.planned if (item.target.name, item.operation.name) == (target, operation)]
+        return max(self.budget_tokens - sum(item.probe.tokens for item in own), 0)
+
     def named(self, left_out: Iterable[NotRun]) -> list[NotRun]:
         """Tries that are left out as probes that are: each once, with how many of its tries where there are several."""
         counts: Counter[Key] = Counter()
@@ -96,6 +105,7 @@ def plan(
     select: Iterable[str] = (),
     budget_tokens: int | None = None,
     detect_rate: float | None = None,
+    destructive: bool = False,
 ) -> Plan:
     """
     Choose the probes for every operation of every target.
@@ -107,6 +117,7 @@ def plan(
             order of their tables, as far as the budget goes. None for :data:`BUDGET_TOKENS`.
         detect_rate: repeat each curated probe until a fault of this rate shows with 99 % power. The tables are sent in
             rounds, so that the budget covers every first try before any repetition. None for one try.
+        destructive: whether to send requests that have killed engines, too.
 
     Raises:
         UsageError: no number of tries detects that rate.
@@ -118,7 +129,7 @@ def plan(
         for operation in target.contract.operations:
             left = budget
             left_out: list[NotRun] = []
-            for probe in _in_rounds(list(_probes(target, operation, wanted)), result.tries):
+            for probe in _in_rounds(list(_probes(target, operation, wanted, destructive=destructive)), result.tries):
                 result.intended[probe.id, target.name, operation.name] += 1
                 if probe.tokens > left:
                     reason = f"budget: up to {probe.tokens} tokens, {left} of {budget} left"
@@ -130,7 +141,9 @@ def plan(
     return result
 
 
-def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> Iterator[Probe | FollowUp]:
+def _probes(
+    target: Target, operation: Operation, wanted: tuple[str, ...], *, destructive: bool
+) -> Iterator[Probe | FollowUp]:
     """The probes of one operation that are wanted, in the order in which the budget is spent on them."""
     from streamgauge.conformance.probes.generated import generated
 
@@ -140,6 +153,10 @@ def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> It
         claims(operation, target.model, target.contract.profile),
         pairs(operation, target.model),
         laws(operation, target.model),
+        nonces(operation, target.model),
+        leaving(operation, target.model),
+        bodies(operation, target.model),
+        with_canaries(operation, target.model) if destructive else (),
         refusals(operation, target.model),
         auth(operation, target.model, target.contract.profile.auth) if target.key else (),
         generated(operation, target.model) if _wants(_GENERATED, wanted) else (),
@@ -151,12 +168,20 @@ def _probes(target: Target, operation: Operation, wanted: tuple[str, ...]) -> It
 
 
 def _in_rounds(probes: list[Probe | FollowUp], tries: int) -> Iterator[Probe | FollowUp]:
-    """All probes once, then each curated one that lacks tries, round by round; some tables send theirs more than once."""
+    """
+    All probes once, then each curated one that lacks tries, round by round; some tables send theirs more than once.
+
+    What needs the server for itself is sent once.
+    """
     yield from probes
     sent = Counter(probe.id for probe in probes)
-    curated = {probe.id: probe for probe in probes if not _in_topic(probe.id, _GENERATED)}
+    curated = {probe.id: probe for probe in probes if not (_in_topic(probe.id, _GENERATED) or _goes_alone(probe))}
     for already in range(1, tries):
         yield from (probe for id_, probe in curated.items() if already >= sent[id_])
+
+
+def _goes_alone(probe: Probe | FollowUp) -> bool:
+    return isinstance(probe, Probe) and probe.alone
 
 
 def _in_topic(probe: str, name: str) -> bool:
@@ -168,7 +193,7 @@ def _wants(topic: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or any(_in_topic(name, topic) for name in wanted)
 
 
-def require_probes(targets: Sequence[Target], select: Iterable[str]) -> None:
+def require_probes(targets: Sequence[Target], select: Iterable[str], *, destructive: bool = False) -> None:
     """
     Refuse a selection of probes that selects nothing, before anything is sent.
 
@@ -178,11 +203,14 @@ def require_probes(targets: Sequence[Target], select: Iterable[str]) -> None:
     targets = [replace(target, model=target.model or "MODEL") for target in targets]
     for name in select:
         topic = name.partition(".")[0]
-        if topic == _GENERATED:
-            continue  # made from the document, and there are always some
-        planned = plan(targets, select=[name])
+        if topic in (_GENERATED, TOPIC):
+            continue  # made from the document, or drawn at random: there are always some
+        planned = plan(targets, select=[name], destructive=destructive)
         if not planned.planned and not planned.not_run:
-            hint = "Topics: form, pair, law, refusal, auth, generated. `streamgauge list probes` shows every id."
+            hint = (
+                "Topics: form, pair, law, isolation, alone, refusal, auth, generated, explore; poison with --destructive. "
+                "`streamgauge list probes` shows every id."
+            )
             if topic == "auth" and not all(target.key for target in targets):
                 hint = "Probes of the key need one: STREAMGAUGE_API_KEY or --api-key-file."
             raise UsageError(f"--select {name}: these targets have no such probe", hint=hint)

@@ -78,6 +78,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="repeat each probe but the generated ones until a fault of this rate shows with 99 %% power: "
         "0.3 takes 13 tries",
     )
+    group.addoption(
+        "--sg-explore-tokens",
+        metavar="N",
+        type=int,
+        help="tokens of that budget that requests drawn at random may cost; 0 draws none",
+    )
+    group.addoption("--sg-explore-seed", metavar="N", type=int, help="seed of those draws (default: 0)")
+    group.addoption("--sg-destructive", action="store_true", help="also send requests that have killed engines")
     group.addoption("--sg-concurrency", metavar="N", type=int, help="requests at once")
     group.addoption("--sg-baseline", metavar="FILE", type=Path, help="known findings")
 
@@ -234,13 +242,21 @@ def _captured(config: pytest.Config, flags: TargetFlags) -> Captures | None:
     paths: list[Path] = config.getoption("--sg-from")
     if not paths:
         return None
-    about_probes = ("--sg-select", "--sg-budget-tokens", "--sg-detect-rate", "--sg-concurrency")
-    said = flags.about_sending + [name for name in about_probes if config.getoption(name) not in ([], None)]
+    about_probes = (
+        *("--sg-select", "--sg-budget-tokens", "--sg-detect-rate"),
+        *("--sg-explore-tokens", "--sg-explore-seed", "--sg-destructive", "--sg-concurrency"),
+    )
+    said = flags.about_sending + [name for name in about_probes if _is_given(config.getoption(name))]
     if said:
         hint = "It takes --spec, --profile, --model, --path, --baseline and --output."
         raise UsageError(f"--from sends nothing, so it does not go with {', '.join(said)}", hint=hint)
     found = sources(paths)
     return gather(found, gather_targets(found, flags))
+
+
+def _is_given(value: Any) -> bool:
+    """Whether an option was given; 0 was, and equals False."""
+    return value is not False and value not in ([], None)
 
 
 def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
@@ -265,6 +281,9 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
         select=tuple(option("--sg-select")),
         budget_tokens=option("--sg-budget-tokens"),
         detect_rate=rate,
+        explore_tokens=option("--sg-explore-tokens"),
+        explore_seed=option("--sg-explore-seed") or 0,
+        destructive=option("--sg-destructive"),
         limits=Limits(concurrency=option("--sg-concurrency") or Limits().concurrency),
         baseline=load_baseline(path, utc_now().date()) if path else None,
     )
@@ -275,7 +294,7 @@ def _settings(config: pytest.Config, flags: TargetFlags) -> Settings:
 
         if settings.baseline is not None:
             require_known(settings.baseline)
-        require_probes(targets, settings.select)
+        require_probes(targets, settings.select, destructive=settings.destructive)
         settings.targets, notes = (targets, captured.notes) if captured is not None else preflight(targets)
         writer, meta = open_bundle("check", settings.targets, output=option("--sg-output"), notes=notes)
         settings.directory = writer.path.absolute()

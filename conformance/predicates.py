@@ -18,6 +18,7 @@ __all__ = [
     "documented",
     "documented_stream",
     "ended",
+    "ended_answer",
     "index_of",
     "is_chat",
     "key_refused",
@@ -88,6 +89,11 @@ def object_answer(case: Case) -> bool:
     """A whole answer that is a JSON object and no error report."""
     body = case.exchange.json.value
     return whole(case) and isinstance(body, dict) and not reports_error(body)
+
+
+def ended_answer(case: Case) -> bool:
+    """An answer, in the form that was asked for, that came to its end."""
+    return ended(case) if case.exchange.wants_stream else object_answer(case)
 
 
 def continues_message(case: Case) -> bool:

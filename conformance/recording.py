@@ -1,11 +1,12 @@
 """Sends the planned probes and writes every exchange into the bundle as it ends."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from streamgauge.bundle.writer import ExchangeWriter
+from streamgauge.conformance.isolation.alone import send_alone, solitary
 from streamgauge.conformance.plan import NotRun, Planned
 from streamgauge.conformance.probes.probe import Answered, FollowUp, Probe
 from streamgauge.wire.exchange import Exchange
@@ -44,7 +45,7 @@ def record(
     on_exchange: Callable[[Exchange], None] = lambda exchange: None,
 ) -> list[NotRun]:
     """
-    Send every probe; those of one target side by side in waves (:func:`waves`), one target after the other.
+    Send every probe; those of one target side by side in waves (:func:`waves`), then those that go alone; target by target.
 
     Args:
         planned: what to send.
@@ -76,9 +77,8 @@ async def _record(planned: list[Planned], limits: Limits, keep: Callable[[Exchan
         gone = _Gone()
         answered: dict[str, dict[str, Exchange]] = {}
 
-        def note(exchange: Exchange, gone: _Gone = gone, answered: dict[str, dict[str, Exchange]] = answered) -> None:
+        def note(exchange: Exchange, gone: _Gone = gone) -> None:
             gone.note(exchange)
-            answered.setdefault(exchange.operation, {})[exchange.probe] = exchange
             keep(exchange)
 
         async with Recorder(items[0].target, limits=limits, on_exchange=note) as recorder:
@@ -88,12 +88,26 @@ async def _record(planned: list[Planned], limits: Limits, keep: Callable[[Exchan
                 async with asyncio.TaskGroup() as group:
                     for _ in range(limits.concurrency):
                         group.create_task(_send_all(waiting, recorder, gone, left_out, answered))
+            alone = [item for item in items if solitary(item)]
+            if gone:
+                left_out += [_unsent(item, gone) for item in alone]
+            else:
+                left_out += await send_alone(alone, recorder, lambda item: recorder.send(_outgoing(item)))
     return left_out
 
 
+def _unsent(item: Planned, gone: _Gone) -> NotRun:
+    reason = f"the target had stopped answering (since {gone.since})"
+    return NotRun(item.probe.id, item.target.name, item.operation.name, reason)
+
+
 def waves(items: Iterable[Planned]) -> list[list[Planned]]:
-    """What is sent side by side: first the probes, then what follows up their answers, the late ones last."""
-    items = list(items)
+    """
+    What is sent side by side: first the probes, then what follows up their answers, the late ones last.
+
+    What needs the server for itself is in none of them; see :mod:`streamgauge.conformance.isolation.alone`.
+    """
+    items = [item for item in items if not solitary(item)]
     follow_ups = [item for item in items if isinstance(item.probe, FollowUp)]
     early, late = (
         [i for i in items if not isinstance(i.probe, FollowUp) and i.probe.late is when] for when in (False, True)
@@ -116,29 +130,30 @@ async def _send_all(
     recorder: Recorder,
     gone: _Gone,
     left_out: list[NotRun],
-    answered: Mapping[str, Answered],
+    answered: dict[str, dict[str, Exchange]],
 ) -> None:
     for item in waiting:
         if gone:
-            reason = f"the target had stopped answering (since {gone.since})"
-            left_out.append(NotRun(item.probe.id, item.target.name, item.operation.name, reason))
+            left_out.append(_unsent(item, gone))
             continue
         made = resolved(item, answered.get(item.operation.name, {}))
         if isinstance(made, NotRun):
             left_out.append(made)
         else:
-            await recorder.send(_outgoing(made))
+            exchange = await recorder.send(_outgoing(made))
+            answered.setdefault(item.operation.name, {})[item.probe.id] = exchange
 
 
 def _outgoing(item: Planned) -> Outgoing:
     probe = item.probe
     assert isinstance(probe, Probe)
     return Outgoing(
-        url=item.target.url(item.operation),
+        url=item.target.models_urls[0] if probe.models else item.target.url(item.operation),
         body=probe.content,
         credential=item.target.credential if probe.credential is None else probe.credential,
         method=probe.method,
-        operation=item.operation.name,
+        operation="" if probe.models else item.operation.name,
         probe=probe.id,
         headers=probe.headers,
+        leave_after=probe.leave_after,
     )

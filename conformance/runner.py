@@ -1,10 +1,15 @@
 """Runs the suite in this process, with nothing of the user's own pytest configuration."""
 
 import contextlib
+import gzip
+import json
 import os
+import sys
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterator
 from importlib.resources import as_file, files
+from pathlib import Path
 
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -38,11 +43,25 @@ class _Injector:
 def throwaway_hypothesis() -> Iterator[None]:
     """Keep Hypothesis, which Schemathesis generates with, from leaving a folder of its own in the user's."""
     with tempfile.TemporaryDirectory(prefix="streamgauge-") as home:
+        _write_encodable(Path(home))
         set_hypothesis_home_dir(home)
         try:
             yield
         finally:
             set_hypothesis_home_dir(None)
+
+
+def _write_encodable(home: Path) -> None:
+    """
+    Tell Hypothesis which characters UTF-8 can encode: all but surrogates.
+
+    To find that out it would encode each of them, which takes a second in every new folder. The file is its own cache; a version
+    that names it otherwise finds out by itself.
+    """
+    table = home / "unicode_data" / unicodedata.unidata_version / "codec-v2-utf-8.json.gz"
+    table.parent.mkdir(parents=True)
+    encodable, not_as_before = [(0, 0xD7FF), (0xE000, sys.maxunicode)], list[tuple[int, int]]()
+    table.write_bytes(gzip.compress(json.dumps([encodable, not_as_before]).encode()))
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from streamgauge.bundle.writer import BundleWriter
 from streamgauge.captures.gather import Captures
 from streamgauge.captures.secrets import redact_text
 from streamgauge.conformance.check import CHECKS, Case, Check, select
+from streamgauge.conformance.exploring.budget import EXPLORE_TOKENS
 from streamgauge.conformance.honour import honour_rows
 from streamgauge.conformance.inferring import inferred_lines
 from streamgauge.conformance.judge import Finding, cases_of, judge
@@ -52,8 +53,13 @@ class Settings:
         directory: the bundle's.
         sections: ids or topics of checks to judge; all when empty.
         select: topics or ids of probes to send; all when empty.
+        destructive: whether to send requests that have killed engines, too.
         detect_rate: rate of faults that the repetitions of each probe are to show; None sends each probe once.
+        explore_tokens: what the explorations of one operation may cost, as far as the probes leave it of the budget; None
+            for the usual number, 0 for none of them.
+        explore_seed: of all that is drawn at random.
         on_plan, on_exchange: told what is planned, then what happens.
+        on_exploring, on_explored: told how many explorations there are, then when each is over.
         interrupted: set when the user stopped the recording.
     """
 
@@ -63,10 +69,15 @@ class Settings:
     select: tuple[str, ...] = ()
     budget_tokens: int | None = None
     detect_rate: float | None = None
+    explore_tokens: int | None = None
+    explore_seed: int = 0
+    destructive: bool = False
     limits: Limits = field(default_factory=Limits)
     baseline: Baseline | None = None
     on_plan: Callable[[Plan], None] = lambda plan: None
     on_exchange: Callable[[Exchange], None] = lambda exchange: None
+    on_exploring: Callable[[int], None] = lambda count: None
+    on_explored: Callable[[], None] = lambda: None
     interrupted: bool = False
 
     def items(self) -> list[Item]:
@@ -166,21 +177,53 @@ def record_into(settings: Settings, writer: BundleWriter, meta: dict[str, Any]) 
         select=settings.select,
         budget_tokens=settings.budget_tokens,
         detect_rate=settings.detect_rate,
+        destructive=settings.destructive,
     )
     settings.on_plan(planned)
     writer.checks([check.declaration() for check in CHECKS.values()])
     sent = {"budget_tokens": planned.budget_tokens, "detect_rate": settings.detect_rate, "tries": planned.tries}
-    meta = {**meta, **sent}
+    explored = {"tokens": _explore_tokens(settings), "seed": settings.explore_seed}
+    meta = {**meta, **sent, "explore": explored}
     _write_meta(writer, meta, planned.not_run)
     stopped: list[NotRun] = []
     try:
         stopped = record(planned.planned, writer.path, limits=settings.limits, on_exchange=settings.on_exchange)
+        if explored["tokens"]:
+            _explore(settings, writer, planned)
     except KeyboardInterrupt:
         settings.interrupted = True
     if stopped:
         _write_meta(writer, meta, [*planned.not_run, *planned.named(stopped)])
     settings.infer_into(writer)
     _write_traceability(writer, settings.targets)
+
+
+def _explore_tokens(settings: Settings) -> int:
+    return EXPLORE_TOKENS if settings.explore_tokens is None else settings.explore_tokens
+
+
+def _explore(settings: Settings, writer: BundleWriter, planned: Plan) -> None:
+    """Draw requests at random; what is found until a Ctrl-C is kept."""
+    from streamgauge.conformance.exploring.explore import Exploring
+
+    exploring = Exploring(
+        settings.targets,
+        checks_in(settings.sections),
+        list(Bundle(writer.path).exchanges.values()),
+        tokens=_explore_tokens(settings),
+        left=planned.left,
+        seed=settings.explore_seed,
+        select=settings.select,
+        limits=settings.limits,
+        on_explored=lambda line: settings.on_explored(),
+    )
+    if not exploring.planned:
+        return
+    settings.on_exploring(len(exploring.planned))
+    try:
+        exploring.into(writer.path)
+    finally:
+        writer.explored(exploring.lines)
 
 
 def take_into(captures: Captures, writer: BundleWriter, meta: dict[str, Any]) -> None:

@@ -33,12 +33,14 @@ def unsaid(case: Case) -> list[Departure] | None:
     """
     The departure of an answer none of whose choices says anything; empty where one does.
 
-    None where nothing can be said: the tokens are few, counted as reasoning, or asked to be hidden; a stop string or a
-    filter took the text away; a choice is missing, which other checks judge.
+    None where nothing can be said: the tokens are few, counted as reasoning, or asked to be hidden; they were forced and may
+    be special ones; a stop string or a filter took the text away; a choice is missing, which other checks judge.
     """
     found = final_usage(case.exchange)
     choices = count_of_choices(case) if found and valid_request(case) else None
     if found is None or choices is None or case.exchange.sent.get("include_reasoning") is False:
+        return None
+    if case.exchange.sent.get("allowed_token_ids") or case.exchange.sent.get("logit_bias"):
         return None
     usage, chunk = found
     generated = usage.get("completion_tokens")

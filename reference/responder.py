@@ -48,6 +48,7 @@ class Responder:
     Args:
         settings: key, models, pace, profiles.
         contracts: what to serve in place of the settings' profiles.
+        faults: what bends the drafts in place of the settings' faults.
         now: Unix time in seconds.
         unique: makes the unique part of an answer's id.
 
@@ -62,6 +63,7 @@ class Responder:
         settings: Settings,
         *,
         contracts: Sequence[Contract] = (),
+        faults: SwitchedFaults | None = None,
         now: Callable[[], float] = time.time,
         unique: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
@@ -69,7 +71,7 @@ class Responder:
         self.paths = _paths(self.contracts)
         self.metrics = Metrics(settings.models)
         self._settings = settings
-        self._faults = SwitchedFaults(settings.faults, settings.seed)
+        self._faults = faults or SwitchedFaults(settings.faults, settings.seed)
         self._now = now
         self._unique = unique
         self._created = int(now())

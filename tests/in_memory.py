@@ -1,8 +1,12 @@
 """Probes sent to the reference endpoint's responder without a socket: what the recorder would have kept, made at once."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from rehearsal import SENDING, Rehearsed
+
+from streamgauge.conformance.isolation.alone import solitary
 from streamgauge.conformance.plan import NotRun, Planned
 from streamgauge.conformance.probes.probe import Probe
 from streamgauge.conformance.recording import resolved, waves
@@ -17,40 +21,70 @@ _BASE = "http://127.0.0.1"
 _ENDINGS = {End.CLOSE: Ending.CLOSED, End.RESET: Ending.RESET, End.HANG: Ending.TIMEOUT_IDLE}
 
 
-def send_all(responder: Responder, planned: Iterable[Planned], now: float) -> list[Exchange]:
-    """Every probe's exchanges: several where the rate is limited, as the recorder does it, and the late probes last."""
+def send_all(
+    responder: Responder, planned: Iterable[Planned], now: float, rehearsed: Rehearsed | None = None
+) -> list[Exchange]:
+    """
+    Every probe's exchanges, in the recorder's order: several where the rate is limited, those that go alone last.
+
+    Args:
+        responder: answers.
+        planned: what to send.
+        now: Unix time in seconds.
+        rehearsed: what a right endpoint answered: exchanges that come out the same are its own.
+    """
     exchanges: list[Exchange] = []
     redactors: dict[str, Redactor] = {}
     answered: dict[str, dict[str, Exchange]] = {}
-    for planned_item in (each for wave in waves(planned) for each in wave):
+    planned = list(planned)
+    alone = [item for item in planned if solitary(item)]
+    for planned_item in (each for wave in (*waves(planned), alone) for each in wave):
         item = resolved(planned_item, answered.get(planned_item.operation.name, {}))
         if isinstance(item, NotRun):
             continue
         if item.target.name not in redactors:  # it takes a while to make one
             redactors[item.target.name] = item.target.redactor
         for _ in range(Limits().rate_limit_attempts):
-            exchange = send(responder, item, now, f"memory-{len(exchanges):05d}", redactors[item.target.name])
+            id_ = f"memory-{len(exchanges):05d}"
+            exchange = send(responder, item, now, id_, redactors[item.target.name], rehearsed)
             exchanges.append(exchange)
-            answered.setdefault(exchange.operation, {})[exchange.probe] = exchange
+            answered.setdefault(item.operation.name, {})[exchange.probe] = exchange
             if not exchange.rate_limited:
                 break
     return exchanges
 
 
-def send(responder: Responder, item: Planned, now: float, id_: str, redactor: Redactor) -> Exchange:
+def send(
+    responder: Responder,
+    item: Planned,
+    now: float,
+    id_: str,
+    redactor: Redactor,
+    rehearsed: Rehearsed | None = None,
+) -> Exchange:
     """One probe's exchange."""
     probe, target = item.probe, item.target
     assert isinstance(probe, Probe)
     credential = target.credential if probe.credential is None else probe.credential
-    url, fields = target.signed(f"{_BASE}{responder.paths[item.operation.name][0]}", credential, probe.headers)
+    path = responder.paths[item.operation.name][0]
+    if probe.models:
+        path = path.removesuffix("completions").removesuffix("chat/") + "models"
+    url, fields = target.signed(f"{_BASE}{path}", credential, probe.headers)
     headers = tuple((name.lower(), value) for name, value in fields)
-    reply = responder.reply(Request(probe.method, url.removeprefix(_BASE), headers, probe.content))
+    SENDING[0] = id_
+    request = Request(probe.method, url.removeprefix(_BASE), headers, probe.content)
+    if rehearsed and (spared := rehearsed.spared(id_, request)):
+        return spared
+    reply = responder.reply(request)
+    reply = replace(reply, writes=list(reply.writes))
+    if rehearsed and (same := rehearsed.same(id_, request, reply)):
+        return same
     wire, reads, ending = received(reply, probe.method)
     wire, redacted = redactor.wire(wire)
     return Exchange(
         id=id_,
         target=target.name,
-        operation=item.operation.name,
+        operation="" if probe.models else item.operation.name,
         probe=probe.id,
         request=SentRequest(probe.method, redactor.text(url), _blotted(redactor, headers), probe.content, credential),
         started=datetime.fromtimestamp(now, UTC).isoformat(),
@@ -78,9 +112,3 @@ def received(reply: Reply, method: str) -> tuple[bytes, tuple[Read, ...], Ending
         return wire, reads, Ending.COMPLETE
     # Without an end of its own, a message that is shorter than announced leaves the client waiting.
     return wire, reads, _ENDINGS.get(reply.end, Ending.TIMEOUT_IDLE)
-
-
-def same_where_equal(fresh: list[Exchange], known: list[Exchange]) -> list[Exchange]:
-    """Each fresh exchange, or its known twin where nothing differs: that one has been decoded already."""
-    twins = {(twin.id, twin.probe, twin.wire, twin.reads, twin.ending): twin for twin in known}
-    return [twins.get((each.id, each.probe, each.wire, each.reads, each.ending), each) for each in fresh]

@@ -6,7 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import ClassVar
 
-from in_memory import same_where_equal, send_all, unique
+from in_memory import send_all
+from rehearsal import Rehearsed, Watching, unique
 
 import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.catalog import DOCUMENTS
@@ -17,6 +18,7 @@ from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.outcomes import Outcome
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
 from streamgauge.reference.faults import FAULTS
+from streamgauge.reference.faults.switched import SwitchedFaults
 from streamgauge.reference.responder import Responder
 from streamgauge.reference.settings import Settings
 from streamgauge.target import Target
@@ -48,13 +50,17 @@ def contract_of(document: str) -> Contract:
     return load_contracts([document])[0]
 
 
-def responder_of(document: str, *faults: str, seed: int = 0) -> Responder:
+def responder_of(document: str, *faults: str, seed: int = 0, bending: SwitchedFaults | None = None) -> Responder:
     """The endpoint that serves one document; the seed changes ids, times, pace and what the model says."""
     settings = Settings(
         models=(model_of(seed),), faults=faults, seed=seed, ttft_ms=200.0 + seed, itl_ms=20.0 + seed % 3
     )
     return Responder(
-        settings, contracts=[contract_of(document)], now=lambda: NOW + seed, unique=lambda: f"u{seed}-{unique()}"
+        settings,
+        contracts=[contract_of(document)],
+        faults=bending,
+        now=lambda: NOW + seed,
+        unique=lambda: f"u{seed}-{unique()}",
     )
 
 
@@ -72,13 +78,22 @@ def planned_for(document: str, seed: int = 0) -> list[Planned]:
 
 def exchanges_of(document: str, *faults: str, seed: int = 0) -> list[Exchange]:
     """What the endpoint with these faults answers to the curated probes."""
-    fresh = send_all(responder_of(document, *faults, seed=seed), planned_for(document, seed), NOW + seed)
-    return same_where_equal(fresh, _right(document)) if faults and seed == 0 else fresh
+    beside = None
+    if seed == 0 and all(name in FAULTS for name in faults):
+        exchanges, watching = _rehearsal(document)
+        beside = Rehearsed(exchanges, watching, [FAULTS[name] for name in faults])
+    return send_all(responder_of(document, *faults, seed=seed), planned_for(document, seed), NOW + seed, beside)
 
 
 @functools.cache
+def _rehearsal(document: str) -> tuple[list[Exchange], Watching]:
+    """The exchanges of the right endpoint, and the drafts that they were made of."""
+    watching = Watching()
+    return send_all(responder_of(document, bending=watching), planned_for(document), NOW), watching
+
+
 def _right(document: str) -> list[Exchange]:
-    return exchanges_of(document)
+    return _rehearsal(document)[0]
 
 
 def findings_of(document: str, *faults: str, seed: int = 0) -> list[Finding]:

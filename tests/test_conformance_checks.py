@@ -1,6 +1,7 @@
 """Every check passes on right bytes and fails, alone, on its own wrong ones. One table, hence one long file."""
 
 import copy
+import dataclasses
 import json
 from collections.abc import Callable
 from typing import Any
@@ -102,12 +103,21 @@ def _with_reasoning(operation: Any, name: str = "reasoning") -> list[Exchange]:
     ]
 
 
+_TOKENS = [*"one two", ""]
+"""Eight tokens, as many as the usage counts."""
+
+
 def _with_logprobs(operation: Any) -> Exchange:
     chat = operation.family == "chat"
-    parallel = {"tokens": ["one"], "token_logprobs": [-1.0], "top_logprobs": [{"one": -1.0}], "text_offset": [0]}
+    parallel = {
+        "tokens": _TOKENS,
+        "token_logprobs": [-1.0] * 8,
+        "top_logprobs": [{token: -1.0} for token in _TOKENS],
+        "text_offset": [*range(7), 7],
+    }
     answer = whole_answer(operation)
     answer["choices"][0]["logprobs"] = (
-        {"content": [{"token": "one", "logprob": -1.0, "top_logprobs": []}]} if chat else parallel
+        {"content": [{"token": token, "logprob": -1.0, "top_logprobs": []} for token in _TOKENS]} if chat else parallel
     )
     body = request(operation, logprobs=True if chat else 1)
     return exchange(operation, body, http(200, _dump(answer)), probe="logprobs")
@@ -122,7 +132,12 @@ def test_right_exchanges_trip_no_check(spec: str) -> None:
     """A right server draws no finding but passes, whatever the document."""
     contract, operation = contract_of(spec)
 
-    assert departures(contract, operation, *right(operation)) == set()
+    assert departures(contract, operation, *map(_with_own_id, right(operation), range(256))) == set()
+
+
+def _with_own_id(made: Exchange, number: int) -> Exchange:
+    """The exchange with an answer's id that no other has, of the same length."""
+    return dataclasses.replace(made, wire=made.wire.replace(b'"x-1"', b'"%03x"' % number))
 
 
 # --- the matrix: name → (exchange that is wrong in one way, the checks that have to say so) -----------------------------
@@ -452,19 +467,24 @@ def _other_model(operation: Any) -> Exchange:
     return _whole(operation, lambda answer: answer.update(model="other"))
 
 
-@wrong("response.choices")
+@wrong("response.choices", "sampling.n")
 def _one_choice_of_two(operation: Any) -> Exchange:
     return _whole(operation, lambda answer: None, n=2)
 
 
-@wrong("response.logprobs")
+@wrong("logprobs.given")
 def _logprobs_ignored(operation: Any) -> Exchange:
     return _whole(operation, lambda answer: None, logprobs=True)
 
 
-@wrong("response.logprobs")
+@wrong("logprobs.shape")
 def _logprobs_of_the_other_family(operation: Any) -> Exchange:
-    logprobs = {"tokens": ["one"], "token_logprobs": [-1.0], "top_logprobs": [None], "text_offset": [0]}
+    logprobs = {
+        "tokens": _TOKENS,
+        "token_logprobs": [-1.0] * 8,
+        "top_logprobs": [None] * 8,
+        "text_offset": [*range(7), 7],
+    }
     return _whole(operation, lambda answer: answer["choices"][0].update(logprobs=logprobs), logprobs=True)
 
 
@@ -739,21 +759,39 @@ def test_undocumented_answers_are_judged_by_the_usual_shape(make: Wrong, expecte
     assert departures(contract, operation, make(operation)) == expected
 
 
+_TOPS = [{token: -1.0, "?": -2.0} for token in _TOKENS]
+
+
+def _listed(token: str) -> list[dict[str, Any]]:
+    return [{"token": token, "logprob": -1.0}, {"token": "?", "logprob": -2.0}]
+
+
 @pytest.mark.parametrize(
-    "logprobs",
+    ("logprobs", "expected"),
     [
-        {"content": [{"token": "one", "logprob": -1.0}]},
-        {"tokens": ["one"], "token_logprobs": [-1.0, -2.0], "top_logprobs": [None], "text_offset": [0]},
+        (
+            {"content": [{"token": token, "logprob": -1.0, "top_logprobs": _listed(token)} for token in _TOKENS]},
+            "logprobs.shape",
+        ),
+        (
+            {
+                "tokens": _TOKENS,
+                "token_logprobs": [-1.0] * 8,
+                "top_logprobs": _TOPS,
+                "text_offset": [0, 1, 2],
+            },
+            "logprobs.lengths",
+        ),
     ],
 )
-def test_completions_with_wrong_logprobs_are_found(logprobs: dict[str, Any]) -> None:
+def test_completions_with_wrong_logprobs_are_found(logprobs: dict[str, Any], expected: str) -> None:
     """The chat form and arrays of different lengths are wrong for completions, though the schema takes both."""
     contract, operation = contract_of("seekr-completions")
     answer = whole_answer(operation)
     answer["choices"][0]["logprobs"] = logprobs
     wrong_answer = exchange(operation, request(operation, logprobs=2), http(200, _dump(answer)))
 
-    assert departures(contract, operation, wrong_answer) == {"response.logprobs"}
+    assert departures(contract, operation, wrong_answer) == {expected}
 
 
 def test_undocumented_chunks_are_judged_by_the_usual_shape() -> None:

@@ -1,13 +1,11 @@
 """Which probes are sent: within the budget, affordable, sensible, and named when left out."""
 
-import json
 from collections import Counter
 
 import pytest
 from transcripts import MODEL, contract_of
 
 from streamgauge.conformance.plan import BUDGET_TOKENS, NotRun, Plan, plan
-from streamgauge.conformance.probes.generated import DANGEROUS, LIMIT, generated
 from streamgauge.conformance.probes.probe import Probe, worst_case_tokens
 from streamgauge.detection import tries_for
 from streamgauge.errors import UsageError
@@ -152,70 +150,6 @@ def test_selection_by_topic_or_id(select: str) -> None:
 
     assert planned.planned
     assert all(f"{item.probe.id}.".startswith(f"{select}.") for item in planned.planned)
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_generated_cases_are_affordable_and_harmless(spec: str) -> None:
-    """No case asks for many tokens or choices, names a dangerous property, or would make the target call somebody."""
-    _, operation = contract_of(spec)
-    for probe in generated(operation, MODEL):
-        if not isinstance(probe.body, dict):
-            continue
-        for name in ("max_tokens", "max_completion_tokens", "n"):
-            value = probe.body.get(name)
-            assert not isinstance(value, int) or value <= LIMIT, (probe.id, name)
-        assert not set(DANGEROUS) & set(probe.body)
-        assert '"url": "' not in json.dumps(probe.body)
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_generated_cases_are_of_both_kinds_and_unique(spec: str) -> None:
-    """Many valid and many broken bodies, each once; valid ones name the real model unless the case is about it."""
-    _, operation = contract_of(spec)
-    probes = list(generated(operation, MODEL))
-    bodies = [json.dumps(probe.body, sort_keys=True) for probe in probes]
-    valid = [probe for probe in probes if not probe.free]
-
-    assert len(bodies) == len(set(bodies))
-    assert len(valid) > 50
-    assert len(probes) - len(valid) > 50
-    assert all(operation.request.accepts(probe.body) is not probe.free for probe in probes)
-    assert all(probe.body["model"] == MODEL for probe in valid)
-
-
-@pytest.mark.parametrize("spec", ["seekr-chat", "seekr-completions"])
-def test_one_null_does_not_void_all_cases(spec: str) -> None:
-    """Hardly any of the cases that name many properties at once hold a null, which a server might not take; small ones do."""
-    _, operation = contract_of(spec)
-    valid = [probe.body for probe in generated(operation, MODEL) if not probe.free]
-    large = [None in body.values() for body in valid if len(body) * 3 > len(operation.properties)]
-
-    assert len(large) > 50
-    assert sum(large) * 10 < len(large)
-    assert any(None in body.values() for body in valid if len(body) < 6)
-
-
-def test_no_default_of_an_idle_option_voids_all_cases() -> None:
-    """
-    Seekr's chat document has defaults for options of log-probabilities and tools: few cases name one alone.
-
-    llama.cpp refuses `top_logprobs: 0` without logprobs, OpenAI `parallel_tool_calls` and `tool_choice` without tools.
-    """
-    _, operation = contract_of("seekr-chat")
-    bodies = [probe.body for probe in generated(operation, MODEL) if isinstance(probe.body, dict)]
-    pairs = {"top_logprobs": "logprobs", "tool_choice": "tools", "parallel_tool_calls": "tools"}
-    idle = {name: [body[name] for body in bodies if name in body and not body.get(of)] for name, of in pairs.items()}
-
-    for name, values in idle.items():
-        assert 0 < len(values) * 10 < len(bodies), name
-    assert any(value is False for value in idle["top_logprobs"])
-
-
-def test_generation_is_deterministic() -> None:
-    """The same document gives the same cases under the same ids."""
-    _, operation = contract_of("seekr-completions")
-
-    assert list(generated(operation, MODEL)) == list(generated(operation, MODEL))
 
 
 @pytest.mark.parametrize(

@@ -200,8 +200,8 @@ def test_recursive_requests_are_generated(tmp_path: Path) -> None:
     }
     schema = {"$ref": "#/components/schemas/Tree"}
     operation = operation_of(tmp_path, schema, "3.0.3", components={"schemas": {"Tree": tree}})
-    made = list(generated(operation, "m"))
-    assert {probe.id.partition("-")[0] for probe in made} == {"generated.broken", "generated.valid"}
+    made = list(generated(operation, "m", count=0))
+    assert {probe.id.partition("-")[0] for probe in made} >= {"generated.broken", "generated.valid"}
 
 
 # -- which answer is meant ---------------------------------------------------------------------------------------------

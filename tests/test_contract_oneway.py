@@ -93,5 +93,5 @@ def test_request_does_not_need_what_the_answer_brings(tmp_path: Path) -> None:
     operation = operation_of(tmp_path, schema, "3.0.3")
 
     assert operation.required == ("model", "prompt")
-    made = list(generated(operation, "m"))
-    assert {probe.id.partition("-")[0] for probe in made} == {"generated.broken", "generated.valid"}
+    made = list(generated(operation, "m", count=0))
+    assert {probe.id.partition("-")[0] for probe in made} >= {"generated.broken", "generated.valid"}

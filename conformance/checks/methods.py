@@ -48,6 +48,37 @@ def allow(case: Case) -> Iterator[Departure]:
         yield Departure("an Allow field", "none")
 
 
+def _lists_methods(case: Case) -> bool:
+    """A 405 to another method than the operation's, or an answer to OPTIONS, with an Allow field."""
+    asked, exchange = case.exchange.request.method, case.exchange
+    tells = exchange.status == 405 or (asked == "OPTIONS" and 200 <= exchange.status < 300)
+    return tells and asked != case.operation.method and exchange.response.header("allow") is not None
+
+
+@check(
+    "request.allow-methods",
+    Level.MUST,
+    "Allow lists the operation's method, and not the one that was just refused",
+    requirement=(
+        "The origin server MUST generate an Allow header field in a 405 response containing a list of the target resource's "
+        "currently supported methods."
+    ),
+    source="RFC 9110, sections 15.5.6 and 10.2.1",
+    applies=_lists_methods,
+    absent="no answer told the methods",
+    needs=(Evidence.REQUEST,),
+)
+def allow_methods(case: Case) -> Iterator[Departure]:
+    """Clients and gateways read it to find out how to ask. What it lists beyond the document is the server's own affair."""
+    exchange = case.exchange
+    told = exchange.response.header("allow") or ""
+    listed = {method.strip().upper() for method in told.split(",")}
+    if case.operation.method not in listed:
+        yield Departure(f"Allow with {case.operation.method}", f"Allow: {told}")
+    elif exchange.status == 405 and exchange.request.method in listed:
+        yield Departure(f"Allow without {exchange.request.method}", f"Allow: {told}")
+
+
 def _called_otherwise(case: Case) -> bool:
     sent = media_type_sent(case)
     return admitted(case) and sent is not None and not is_json(sent) and case.exchange.status < 500

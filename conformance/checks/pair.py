@@ -168,8 +168,11 @@ def _finish(answer: Answer) -> Hashable:
     return None if _any(answer, lambda choice: not choice.finish) else _each(answer, lambda choice: choice.finish)
 
 
-def _logprobs(choice: Choice) -> Hashable:
-    return None if choice.tokens is None else tuple((token.text, token.logprob) for token in choice.tokens)
+def _logprobs(answer: Answer) -> Hashable:
+    """None where a choice has none: `logprobs.given` judges that."""
+    if _any(answer, lambda choice: choice.tokens is None):
+        return None
+    return _each(answer, lambda choice: tuple((token.text, token.logprob) for token in choice.tokens or ()))
 
 
 def _always(answer: Answer) -> bool:
@@ -194,7 +197,7 @@ _CALLS = _Part(
 )
 _LOGPROBS = _Part(
     "log-probabilities",
-    value=lambda answer: _each(answer, _logprobs),
+    value=_logprobs,
     shows=lambda answer: _any(answer, lambda choice: choice.tokens),
 )
 _REASONING = _Part(

@@ -147,7 +147,8 @@ def model_unknown(case: Case) -> Iterator[Departure]:
     "A request for a model that does not exist gets the status that the document names",
     requirement="'422': description: Deployment not found, or the request is unprocessable.",
     source="/responses/422",
-    applies=lambda case: _surely_unknown(case) and 400 <= case.exchange.status < 500,
+    # 413 is about the size of the body, whatever model it names: `limit.body-status` judges it.
+    applies=lambda case: _surely_unknown(case) and 400 <= case.exchange.status < 500 and case.exchange.status != 413,
     absent=_NO_UNKNOWN,
     needs=(Evidence.REQUEST,),
 )

@@ -21,8 +21,8 @@ from streamgauge.conformance.predicates import (
 from streamgauge.conformance.reasoning import has_reasoning, misnamed, names_field
 from streamgauge.conformance.shapes import OBJECT_OF_WHOLE, reference_problems
 from streamgauge.conformance.unsaid import NOTHING_SAID, unsaid
-from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON
-from streamgauge.outcomes import Level, Outcome
+from streamgauge.contract.contract import JSON
+from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence
 from streamgauge.wire.json import is_number
 
@@ -214,50 +214,6 @@ def choices(case: Case) -> Iterator[Departure]:
     indexes = [choice.get("index") if isinstance(choice, dict) else None for choice in given]
     if len(indexes) != wanted or any(index not in indexes for index in range(wanted)):  # in whatever order
         yield Departure(f"indexes 0 to {wanted - 1}", ", ".join(map(repr, indexes)) or "no choice at all")
-
-
-_LOGPROBS = {
-    CHAT: ("content",),
-    COMPLETIONS: ("text_offset", "token_logprobs", "tokens", "top_logprobs"),
-}
-"""The arrays of each family's logprobs; the completions' are parallel."""
-
-
-def _asks_logprobs(case: Case) -> bool:
-    wanted = case.exchange.sent.get("logprobs") if "logprobs" in case.operation.properties else None
-    return wanted is True if case.operation.family == CHAT else type(wanted) is int and wanted > 0
-
-
-@check(
-    "response.logprobs",
-    Level.MUST,
-    "Logprobs that were asked for come in the family's own form",
-    requirement=(
-        "ChatCompletionLogProbs: content (chat); CompletionLogProbs: text_offset, token_logprobs, tokens, top_logprobs "
-        "(completions)"
-    ),
-    source=f"{_SCHEMA} (logprobs of a choice)",
-    applies=lambda case: object_answer(case) and valid_request(case) and _asks_logprobs(case),
-    concerns=documented,
-    needs=(Evidence.REQUEST,),
-)
-def logprobs(case: Case) -> Iterator[Departure]:
-    """The schema requires none of the arrays, so that the other family's form passes it unseen."""
-    names = _LOGPROBS[case.operation.family]
-    for choice in choices_of(case):
-        given = choice.get("logprobs")
-        if given is None:
-            yield Departure(f"logprobs with {', '.join(names)}", "no logprobs", outcome=Outcome.IGNORED)
-            return
-        arrays = [given.get(name) if isinstance(given, dict) else None for name in names]
-        if not all(isinstance(array, list) for array in arrays):
-            told = ", ".join(given) if isinstance(given, dict) else repr(given)
-            yield Departure(f"arrays {', '.join(names)}", told)
-            return
-        sizes = [len(array) for array in arrays if isinstance(array, list)]
-        if len(set(sizes)) > 1:
-            yield Departure("arrays of one length", ", ".join(map(str, sizes)))
-            return
 
 
 def _messages(case: Case) -> list[Any]:

@@ -1,10 +1,12 @@
 """`usage.*`: what the answer says it cost."""
 
+import statistics
 from collections.abc import Iterator
 from typing import Any
 
 from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.law import counting_for
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.predicates import chunked, count_of_choices, object_answer, valid_request
@@ -59,6 +61,7 @@ def _candidates(case: Case) -> int | None:
     return wanted // n * max(n, best) if wanted is not None and type(best) is int else wanted
 
 
+@counting_for("max_tokens")
 @check(
     "usage.limit",
     Level.MUST,
@@ -66,12 +69,16 @@ def _candidates(case: Case) -> int | None:
     requirement="max_tokens: the most tokens to generate.",
     source="/requestBody/content/application~1json/schema/properties/max_tokens",
     applies=lambda case: (
-        _answer(case) and valid_request(case) and _limit(case) is not None and _generated(case) is not None
+        _answer(case)
+        and valid_request(case)
+        and case.exchange.sent.get("max_tokens") is not None
+        and _limit(case) is not None
+        and _generated(case) is not None
     ),
     needs=(Evidence.REQUEST,),
 )
 def limit(case: Case) -> Iterator[Departure]:
-    """The limit is the caller's protection against cost."""
+    """The limit is the caller's protection against cost. `lengths.max-completion-tokens` judges its successor."""
     allowed, wanted, generated = _limit(case), _candidates(case), _generated(case)
     if allowed is not None and wanted is not None and generated is not None and generated > allowed * wanted:
         yield Departure(f"at most {allowed} x {wanted} = {allowed * wanted}", str(generated), event=_event(case))
@@ -121,6 +128,7 @@ _SMALL = 64
         _answer(case)
         and valid_request(case)
         and 0 < (_limit(case) or 0) <= _SMALL
+        and not case.exchange.sent.get("stop")  # `stop.finish` judges whether the limit was the reason
         and _candidates(case) == count_of_choices(case)
         and _generated(case) is not None
         and _all_cut(case)
@@ -250,6 +258,40 @@ def pair(case: Case) -> Iterator[Departure]:
         if streamed and whole != streamed[0]:
             yield Departure(f"{whole} prompt tokens, as the whole answer says", str(streamed[0]), event=_event(case))
             return
+
+
+@once
+def _same_prompts(case: Case) -> dict[tuple[Asked, bool], int]:
+    """What most answers to each question, in each form, say of the prompt."""
+    found: dict[tuple[Asked, bool], list[int]] = {}
+    for key, group in case.others.groups.items():
+        for exchange in group:
+            told = counts(exchange, "prompt_tokens") if exchange.status == 200 else None
+            if told:
+                found.setdefault((key, exchange.wants_stream), []).append(told[0])
+    return {key: statistics.mode(told) for key, told in found.items() if len(told) > 1}
+
+
+@check(
+    "usage.prompt-stable",
+    Level.MUST,
+    "The same prompt costs the same prompt tokens each time",
+    requirement=_USAGE,
+    source=_SOURCE,
+    applies=lambda case: (
+        _answer(case)
+        and counts(case.exchange, "prompt_tokens") is not None
+        and (asked(case.exchange), case.exchange.wants_stream) in _same_prompts(case)
+    ),
+    absent="no question was answered twice in one form, with usage",
+    needs=(Evidence.REQUEST,),
+)
+def prompt_stable(case: Case) -> Iterator[Departure]:
+    """A part of it that was cached is read all the same. The two forms are `usage.pair`'s."""
+    told = counts(case.exchange, "prompt_tokens")
+    usual = _same_prompts(case)[asked(case.exchange), case.exchange.wants_stream]
+    if told and told[0] != usual:
+        yield Departure(f"{usual} prompt tokens, as other answers say", str(told[0]), event=_event(case))
 
 
 def _times(case: Case) -> dict[str, Any] | None:

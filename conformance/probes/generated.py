@@ -1,175 +1,150 @@
 """
-Schemathesis' coverage cases, sent by our own recorder.
+Schemathesis' cases as probes: those of its coverage phase and random ones, each as it is and made sensible.
 
-Schemathesis judges a stream's envelope instead of its payload and generates unbounded token limits; so it only supplies
-the cases. Each is made affordable (limits clamped) and sensible (a real model, a prompt), and whether it is valid is
-computed anew by the checks.
+Whether a case is valid is computed from the contract, here and again by the checks, whatever Schemathesis called it. What is
+taken from it and what is not: docs/schemathesis.md.
 """
 
-import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-import schemathesis
-from schemathesis import GenerationMode
-
+from streamgauge.conformance.probes.drawing import Drawn, covered, fuzzed, header_parameters
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
-from streamgauge.contract.contract import JSON, Operation
+from streamgauge.conformance.probes.sensible import (
+    DANGEROUS,
+    LIMIT,
+    affordable,
+    harmless,
+    names_a_url,
+    sensible,
+    within_bounds,
+)
+from streamgauge.contract.contract import Operation
 from streamgauge.contract.plain import plain_request
 from streamgauge.contract.validator import Validator
-from streamgauge.wire.json import is_number
+from streamgauge.wire.json import read_json
 
-__all__ = ["DANGEROUS", "generated"]
+__all__ = ["DANGEROUS", "FUZZED", "LIMIT", "LONGEST", "generated"]
 
-LIMIT = 2
-"""The most tokens and choices that a generated case may ask for."""
+FUZZED = 40
+"""How many random cases that keep the schema are drawn for an operation, and how many that break it."""
 
-_LIMITED = ("max_tokens", "max_completion_tokens", "min_tokens", "n", "best_of")
+LONGEST = 1000
+"""Characters of the longest random request that is to be answered: a longer one costs tokens and asks nothing else."""
 
-_ORDINARY: dict[str, Any] = {
-    "max_tokens": LIMIT,
-    "n": 1,
-    "prompt": "Count from one to five.",
-    "repetition_penalty": 1,
-    "response_format": {"type": "text"},
-    "stop": ["\u241e"],
-    "top_p": 1,
-}
+_SAFE = ("OPTIONS",)
 """
-What replaces an empty value (0, "", {}) in a case that names most properties; an allowed null is left out of it.
+The other methods that are sent: those that change nothing (RFC 9110, section 9.2.1), but for GET, a probe of `refusal`.
 
-Schemathesis varies one property at a time in one such object: an empty value there, or a null that a server does not
-take, would have every case refused for the same reason. Cases that name a property alone keep its value.
+A server that happens to know PUT, PATCH or DELETE would change something, and one that has never heard of TRACE or QUERY
+rightly says 501.
 """
 
-_OPTIONS = {"top_logprobs": "logprobs", "tool_choice": "tools", "parallel_tool_calls": "tools"}
-"""
-Option → what it is an option of.
 
-Its default is left out of such an object where that is not asked for: llama.cpp refuses `top_logprobs: 0` without logprobs,
-and so would have refused every case for the same reason.
-"""
-
-DANGEROUS = (
-    "allowed_token_ids",
-    "chat_template",
-    "chat_template_kwargs",
-    "data",
-    "kv_transfer_params",
-    "logit_bias",
-    "media_io_kwargs",
-    "mm_processor_kwargs",
-    "stop_token_ids",
-    "structured_outputs",
-    "vllm_xargs",
-)
-"""Properties whose odd values have stopped engines for everybody; a generated case is sent without them."""
-
-
-def generated(operation: Operation, model: str) -> Iterator[Probe]:
+def generated(operation: Operation, model: str, *, seed: int = 0, count: int = FUZZED) -> Iterator[Probe]:
     """
-    The cases of Schemathesis' coverage phase for one operation, each body once.
+    The probes of one operation: each request once, first those that a right server refuses, which cost nothing.
 
-    Bodies that break the schema come first: a right server refuses them, so they cost nothing.
+    `broken` requests break the schema. `unchanged` ones keep it, but name no model, or none that exists: they show whether the
+    server stands them. `valid` ones are sensible, and to be answered; so are those that set a `header` of the operation.
+    `fuzzed-` stands before random ones.
+
+    Args:
+        operation: whom to ask.
+        model: one that exists.
+        seed: of the random cases.
+        count: how many random cases that keep the schema are drawn, and how many that break it; 0 for none.
     """
     plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
-    seen: set[str] = set()
-    valid: list[dict[str, Any]] = []
-    broken: list[Any] = []
-    for case in _bodies(operation):
-        body = _affordable(_sensible(case, plain, operation)) if isinstance(case, dict) else case
-        if _names_a_url(body):
-            continue
+    drawn = covered(operation)
+    own = [case for case in drawn if case.method == operation.method]
+    from_coverage = _Requests("", operation, plain)
+    for case in own:
+        from_coverage.take(case.body)
+    at_random = _Requests("fuzzed-", operation, plain, from_coverage.seen)
+    if count:
+        random = fuzzed(operation, count=count, seed=seed)
+        for body in (*random.broken, *random.valid):
+            at_random.take(body, longest=LONGEST)
+    yield from from_coverage.refused()
+    for method in sorted({case.method for case in drawn} & set(_SAFE)):
+        yield Probe(f"generated.method-{method.lower()}", b"", free=True, method=method)
+    yield from at_random.refused()
+    yield from _with_headers(operation, own, plain)
+    yield from from_coverage.answered()
+    yield from at_random.answered()
+
+
+@dataclass(slots=True)
+class _Requests:
+    """Drawn requests, each once, by what a right server makes of them; `seen` holds the keys of all that were taken."""
+
+    prefix: str
+    operation: Operation
+    plain: dict[str, Any]
+    seen: set[str] = field(default_factory=set)
+    broken: list[Any] = field(default_factory=list)
+    unchanged: list[dict[str, Any]] = field(default_factory=list)
+    valid: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, body: Any, *, longest: int | None = None) -> None:
+        """
+        Put a body where it belongs, as it is and made sensible.
+
+        Args:
+            body: as drawn.
+            longest: leaves out a sensible one of more characters, and what is unheard of in those that are shorter.
+        """
+        if isinstance(body, bytes) and (text := read_json(body)).valid:
+            body = text.value
+        if names_a_url(body):
+            return
+        accepts = self.operation.request.accepts
+        if not isinstance(body, dict):
+            if isinstance(body, bytes) or not accepts(body):
+                self._keep(body, self.broken)
+            return
+        given = affordable(harmless(body), self.operation)
+        made = affordable(sensible(given, self.plain, self.operation), self.operation)
+        if not accepts(made):
+            self._keep(made, self.broken)
+        elif longest is None:
+            self._keep(made, self.valid)
+        else:
+            made = within_bounds(made, self.operation)
+            if accepts(made) and len(json.dumps(made)) <= longest:
+                self._keep(made, self.valid)
+        if given.get("model") != self.plain["model"] and accepts(given):
+            self._keep(given, self.unchanged)
+
+    def _keep(self, body: Any, where: list[Any]) -> None:
         key = json.dumps(body, sort_keys=True, default=repr)
-        if key in seen:
-            continue
-        seen.add(key)
-        (valid if operation.request.accepts(body) else broken).append(body)
-    for number, body in enumerate(broken):
-        yield Probe(f"generated.broken-{number:04d}", body, free=True)
-    probes = [Probe(f"generated.valid-{number:04d}", body) for number, body in enumerate(valid)]
-    yield from sorted(probes, key=lambda probe: probe.tokens)  # cheap ones first: more of them fit into a budget
+        if key not in self.seen:
+            self.seen.add(key)
+            where.append(body)
+
+    def refused(self) -> Iterator[Probe]:
+        """What breaks the schema, and what names no model that exists."""
+        for kind, bodies in (("broken", self.broken), ("unchanged", self.unchanged)):
+            for number, body in enumerate(bodies):
+                yield Probe(f"generated.{self.prefix}{kind}-{number:04d}", body, free=True)
+
+    def answered(self) -> Iterator[Probe]:
+        """What a right server answers; cheap ones first, so that more of them fit into a budget."""
+        probes = [Probe(f"generated.{self.prefix}valid-{number:04d}", body) for number, body in enumerate(self.valid)]
+        return iter(sorted(probes, key=lambda probe: probe.tokens))
 
 
-def _bodies(operation: Operation) -> Iterator[Any]:
-    schema = schemathesis.openapi.from_dict(_alone(operation))
-    source = schema[operation.path][operation.method]
-    for case in schema.iter_coverage_cases(
-        source,
-        generation_modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE],
-        generation_config=schema.config.generation,
-    ):
-        body = case.body
-        if case.method == operation.method and isinstance(body, (dict, list, str, int, float, bool, type(None))):
-            yield body
-
-
-def _alone(operation: Operation) -> dict[str, Any]:
-    """The operation's request as a document of its own, its schemas normalised: what OpenAPI 3.1 calls a schema."""
-    body = {"required": True, "content": {JSON: {**operation.request_examples, "schema": operation.request_schema}}}
-    described = {"requestBody": body, "responses": {"200": {"description": "An answer."}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": operation.document.name, "version": "1"},
-        "paths": {operation.path: {operation.method.lower(): described}},
-        "components": operation.components,
+def _with_headers(operation: Operation, drawn: Iterable[Drawn], plain: dict[str, Any]) -> Iterator[Probe]:
+    """The plain request with each value of a header field that was drawn and that its schema takes."""
+    body = {**plain, "max_tokens": LIMIT}
+    takes = {
+        str(each["name"]).lower(): Validator(each.get("schema", {}), operation.components)
+        for each in header_parameters(operation)
     }
-
-
-def _sensible(body: dict[str, Any], plain: dict[str, Any], operation: Operation) -> dict[str, Any]:
-    """Real values where the case has none of its own and the schema does not ask for one: the case's point stays."""
-    required = operation.required
-    body = {name: value for name, value in body.items() if name not in DANGEROUS}
-    if isinstance(body.get("model"), str) or (body.get("model") is None and "model" not in required):
-        body["model"] = plain["model"]
-    for name in ("prompt", "messages"):
-        if name in plain and name not in required and body.get(name) in (None, "", []):
-            body[name] = plain[name]
-    if len(body) * 2 > len(operation.properties):
-        body = _without_idle_options(_ordinary(body, _nullable(operation)), operation.properties)
-    limits = [name for name in ("max_tokens", "max_completion_tokens") if name in operation.properties]
-    if all(body.get(name) is None for name in limits):
-        body[next((name for name in limits if name not in body), limits[0])] = LIMIT
-    return body
-
-
-def _ordinary(body: dict[str, Any], nullable: frozenset[str]) -> dict[str, Any]:
-    kept = {name: value for name, value in body.items() if value is not None or name not in nullable}
-    empty = [name for name in _ORDINARY if name in kept and kept[name] in (0, "", {}) and kept[name] is not False]
-    return kept | {name: _ORDINARY[name] for name in empty}
-
-
-def _without_idle_options(body: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    idle = {name for name, whole in _OPTIONS.items() if name in body and not body.get(whole)}
-    return {name: value for name, value in body.items() if name not in idle or not _is_default(value, known.get(name))}
-
-
-def _is_default(value: Any, schema: Any) -> bool:
-    """Whether the schema names just this value, and no other type that equals it (False is no 0), as its default."""
-    default = schema.get("default") if isinstance(schema, dict) else None
-    return type(value) is type(default) and value == default
-
-
-@functools.cache
-def _nullable(operation: Operation) -> frozenset[str]:
-    """The request properties whose schema takes null."""
-    components = operation.components
-    return frozenset(
-        name for name, schema in operation.properties.items() if Validator(schema, components).accepts(None)
-    )
-
-
-def _affordable(body: dict[str, Any]) -> dict[str, Any]:
-    for name in _LIMITED:
-        value = body.get(name)
-        if is_number(value) and value == value // 1 and value > LIMIT:
-            body[name] = LIMIT
-    return body
-
-
-def _names_a_url(node: Any) -> bool:
-    """Whether a part of the body would make the target call somebody."""
-    if isinstance(node, dict):
-        return any((key == "url" and isinstance(value, str)) or _names_a_url(value) for key, value in node.items())
-    return isinstance(node, list) and any(map(_names_a_url, node))
+    values = {pair: None for case in drawn for pair in case.headers if pair[0] in takes}
+    right = [(name, value) for name, value in values if value.isascii() and takes[name].accepts(value)]
+    for number, pair in enumerate(right):
+        yield Probe(f"generated.header-{number:04d}", body, headers=(pair,))

@@ -32,6 +32,10 @@ class Probe:
         credential: how it is signed; None for the target's usual way.
         headers: what it says in place of the usual header fields; None leaves one out.
         late: sent only when all others of its operation have been answered.
+        models: goes to the model list, beside the contract.
+        alone: sent behind all others, while nothing else is.
+        leave_after: the client leaves after so many events; 0 for reading to the end.
+        destructive: known to have killed engines, so sent on demand only.
     """
 
     id: str
@@ -41,6 +45,10 @@ class Probe:
     method: str = "POST"
     headers: tuple[tuple[str, str | None], ...] = ()
     late: bool = False
+    models: bool = False
+    alone: bool = False
+    leave_after: int = 0
+    destructive: bool = False
 
     @property
     def content(self) -> bytes:

@@ -10,6 +10,7 @@ __all__ = [
     "BLOBS",
     "CHECKS",
     "EXCHANGES",
+    "EXPLORED",
     "FINDINGS",
     "GATE",
     "HONOUR",
@@ -37,6 +38,7 @@ GATE = "gate.json"
 INFERRED = "inferred.json"
 TRACEABILITY = "traceability.json"
 HONOUR = "honour.json"
+EXPLORED = "explored.json"
 
 
 def exchange_line(exchange: Exchange, blob: str, offset: int) -> dict[str, Any]:

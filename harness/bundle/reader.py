@@ -9,6 +9,7 @@ from typing import Any
 from streamgauge.bundle.layout import (
     CHECKS,
     EXCHANGES,
+    EXPLORED,
     FINDINGS,
     GATE,
     HONOUR,
@@ -83,6 +84,12 @@ class Bundle:
     def honour(self) -> list[dict[str, Any]]:
         """What each target does about each property of a request; none before everything is judged."""
         found: list[dict[str, Any]] = self._whole(HONOUR, [])
+        return found
+
+    @functools.cached_property
+    def explored(self) -> list[dict[str, Any]]:
+        """A line for each exploration of each operation; none when nothing was drawn at random."""
+        found: list[dict[str, Any]] = self._whole(EXPLORED, [])
         return found
 
     @functools.cached_property

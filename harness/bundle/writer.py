@@ -10,6 +10,7 @@ from streamgauge.bundle.layout import (
     BLOBS,
     CHECKS,
     EXCHANGES,
+    EXPLORED,
     FINDINGS,
     GATE,
     INFERRED,
@@ -109,6 +110,10 @@ class BundleWriter:
     def traceability(self, lines: list[dict[str, Any]]) -> None:
         """Write which checks judge what the documents say."""
         self._whole(TRACEABILITY, lines)
+
+    def explored(self, lines: list[dict[str, Any]]) -> None:
+        """Write what was drawn at random, and what came of it."""
+        self._whole(EXPLORED, lines)
 
     def load(self, load: dict[str, Any]) -> None:
         """Write (again) what the load run was and how it went."""

@@ -32,6 +32,9 @@ class CheckPart:
     select: tuple[str, ...] = ()
     budget_tokens: int | None = None
     detect_rate: float | None = None
+    explore_tokens: int | None = None
+    explore_seed: int | None = None
+    destructive: bool = False
     concurrency: int | None = None
     baseline: Baseline | None = None
     write_baseline: Path | None = None
@@ -44,6 +47,9 @@ class CheckPart:
             "--select": self.select,
             "--budget-tokens": self.budget_tokens,
             "--detect-rate": self.detect_rate,
+            "--explore-tokens": self.explore_tokens,
+            "--explore-seed": self.explore_seed,
+            "--destructive": self.destructive or None,
             "--concurrency": self.concurrency,
         }
         return [option for option, value in said.items() if value not in ((), None)]
@@ -73,7 +79,7 @@ class CheckPart:
         if self.select:
             from streamgauge.conformance.plan import require_probes
 
-            require_probes(targets, self.select)
+            require_probes(targets, self.select, destructive=self.destructive)
 
 
 def check_into(
@@ -101,11 +107,15 @@ def check_into(
         select=part.select,
         budget_tokens=part.budget_tokens,
         detect_rate=part.detect_rate,
+        explore_tokens=part.explore_tokens,
+        explore_seed=part.explore_seed or 0,
+        destructive=part.destructive,
         limits=Limits(concurrency=part.concurrency or Limits().concurrency),
         baseline=part.baseline,
     )
     with _progress(console) as progress, throwaway_hypothesis():
         sending = progress.add_task("sending probes", total=None)
+        drawing = progress.add_task("drawing at random", total=None, visible=False)
         judging = progress.add_task("judging", total=len(settings.items()), visible=False)
 
         def on_plan(plan: Plan) -> None:
@@ -121,7 +131,12 @@ def check_into(
             if not exchange.rate_limited:
                 progress.advance(sending)
 
+        def on_exploring(count: int) -> None:
+            progress.update(drawing, total=count, visible=True)
+            console.print(f"drawing requests at random: {count} explorations, seed {settings.explore_seed}")
+
         settings.on_plan, settings.on_exchange = on_plan, on_exchange
+        settings.on_exploring, settings.on_explored = on_exploring, lambda: progress.advance(drawing)
         record_into(settings, writer, meta)
         if (inferred := writer.path / INFERRED).exists():
             console.print(f"answers that the document leaves open: the schema seen is in {inferred}", markup=False)

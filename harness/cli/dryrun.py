@@ -3,12 +3,16 @@
 import dataclasses
 import sys
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from streamgauge.cli.checking import CheckPart
 from streamgauge.target import Target
+
+if TYPE_CHECKING:
+    from streamgauge.conformance.plan import Plan
 
 __all__ = ["print_plan"]
 
@@ -21,7 +25,13 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
     named = [dataclasses.replace(target, model=target.model or "<model>") for target in targets]
     with throwaway_hypothesis():
         part.require_probes(named)
-        planned = plan(named, select=part.select, budget_tokens=part.budget_tokens, detect_rate=part.detect_rate)
+        planned = plan(
+            named,
+            select=part.select,
+            budget_tokens=part.budget_tokens,
+            detect_rate=part.detect_rate,
+            destructive=part.destructive,
+        )
         enough = _enough(named, part) if planned.not_run else 0
     rows: dict[tuple[str, str, str], list[int]] = {}
     for item in planned.planned:
@@ -46,6 +56,12 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
     console.print(
         f"{len(planned.planned)} requests, {planned.tokens} tokens at most; nothing was sent", highlight=False
     )
+    if not part.destructive and not part.select:
+        console.print(
+            "not among them: requests that have killed engines; --destructive sends these, too", highlight=False
+        )
+    if random := _drawn(named, part, planned):
+        console.print(random, highlight=False)
     if planned.tries > 1:
         console.print(f"each curated probe up to {planned.tries} times", highlight=False)
     if planned.not_run:
@@ -61,12 +77,38 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
         console.print(f"  {operation} {probe}: {reasons[0]}{more}", markup=False, highlight=False)
 
 
+def _drawn(targets: list[Target], part: CheckPart, planned: "Plan") -> str:
+    """What is sent beside the probes: drawn only when they have been answered, so that it cannot be shown."""
+    from streamgauge.conformance.exploring.budget import EXPLORE_TOKENS
+    from streamgauge.conformance.exploring.exploration import explorations_of
+
+    wanted = EXPLORE_TOKENS if part.explore_tokens is None else part.explore_tokens
+    tokens = sum(
+        min(wanted, planned.left(target.name, operation.name))
+        for target in targets
+        for operation in target.contract.operations
+        if explorations_of(operation, part.select)
+    )
+    return (
+        f"beside them, requests drawn at random: {tokens} tokens at most; --explore-tokens 0 draws none"
+        if tokens
+        else ""
+    )
+
+
 def _enough(targets: list[Target], part: CheckPart) -> int:
     """The least budget of one operation that leaves nothing out."""
     from streamgauge.conformance.plan import plan
 
     costs: Counter[tuple[str, str]] = Counter()
-    for item in plan(targets, select=part.select, budget_tokens=sys.maxsize, detect_rate=part.detect_rate).planned:
+    everything = plan(
+        targets,
+        select=part.select,
+        budget_tokens=sys.maxsize,
+        detect_rate=part.detect_rate,
+        destructive=part.destructive,
+    )
+    for item in everything.planned:
         costs[item.target.name, item.operation.name] += item.probe.tokens
     return max(costs.values())
 

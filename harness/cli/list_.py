@@ -38,6 +38,12 @@ def _probes() -> list[Row]:
     ]
 
 
+def _explorations() -> list[Row]:
+    from streamgauge.conformance.exploring.exploration import EXPLORATIONS
+
+    return [each.declaration() for each in EXPLORATIONS]
+
+
 def _metrics() -> list[Row]:
     from streamgauge.metrics.definitions import METRICS
 
@@ -126,6 +132,7 @@ def _faults() -> list[Row]:
 KINDS: dict[str, Callable[[], list[Row]]] = {
     "checks": _checks,
     "probes": _probes,
+    "explorations": _explorations,
     "faults": _faults,
     "metrics": _metrics,
     "outcomes": _outcomes,
@@ -142,7 +149,7 @@ KINDS: dict[str, Callable[[], list[Row]]] = {
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(kind: str, as_json: bool) -> None:
     """
-    List checks, probes, faults, metrics, outcomes, profiles, documents (specs), rules or runs.
+    List checks, probes, explorations, faults, metrics, outcomes, profiles, documents (specs), rules or runs.
 
     \b
     Examples:

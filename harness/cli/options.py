@@ -89,6 +89,24 @@ _CHECK_OPTIONS = (
         "0.3 (3 requests in 10) takes 13 tries, 0.1 takes 44. What costs tokens is repeated as far as --budget-tokens "
         "goes. [default: one try]",
     ),
+    click.option(
+        "--explore-tokens",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Tokens of that budget that requests drawn at random may cost; 0 draws none. "
+        "[default: 12000]",
+    ),
+    click.option(
+        "--explore-seed",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Seed of those draws: the same one draws the same requests. [default: 0]",
+    ),
+    click.option(
+        "--destructive",
+        is_flag=True,
+        help="Also send requests that have killed engines, one at a time, until one does. Never at a server that others use.",
+    ),
     click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once. [default: 8]"),
     click.option("--baseline", type=_PATH, metavar="FILE", help="Known findings; a stale or expired entry fails."),
     click.option("--write-baseline", type=_PATH, metavar="FILE", help="Write what fails now as a baseline."),
@@ -125,9 +143,9 @@ def check_options(function: Callable[..., Any]) -> Callable[..., Any]:
         from streamgauge.cli.checking import CheckPart
         from streamgauge.runs import utc_now
 
-        names = ("select", "budget_tokens", "detect_rate", "concurrency", "write_baseline", "verbose")
         path = kwargs.pop("baseline")
-        given = {name: kwargs.pop(name) for name in names}
+        fields = {field.name for field in dataclasses.fields(CheckPart)} - {"baseline", "sections"}
+        given = {name: kwargs.pop(name) for name in fields & kwargs.keys()}
         check = CheckPart(**given, baseline=load_baseline(path, utc_now().date()) if path else None)
         return function(*args, check=check, **kwargs)
 

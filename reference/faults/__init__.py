@@ -34,6 +34,8 @@ from streamgauge.reference.faults import (  # isort: skip - the order of the mat
     thinking,
     bookkeeping,
     absent,
+    request_limits,
+    isolation,
 )
 from streamgauge.reference.faults.fault import FAULTS
 
@@ -49,6 +51,7 @@ __all__ = [
     "finish",
     "framing",
     "inband",
+    "isolation",
     "lengths",
     "logprobs",
     "messages",
@@ -58,6 +61,7 @@ __all__ = [
     "reasoning",
     "refusing",
     "request",
+    "request_limits",
     "response",
     "sampling",
     "statuses",

@@ -8,7 +8,18 @@ from typing import Any
 from streamgauge.reference.drafts import Draft
 from streamgauge.reference.faults.fault import Stage, fault, requests, streams
 
-__all__ = ["Bend", "ask", "calls_of", "declare", "each_body", "each_choice", "ignoring", "parts_of", "texts_of"]
+__all__ = [
+    "Bend",
+    "ask",
+    "calls_of",
+    "declare",
+    "each_body",
+    "each_choice",
+    "ignoring",
+    "parts_of",
+    "rewriting",
+    "texts_of",
+]
 
 Bend = Callable[[Draft], None]
 
@@ -34,18 +45,37 @@ def ask(draft: Draft, body: dict[str, Any]) -> None:
     draft.request = dataclasses.replace(draft.request, body=json.dumps(body).encode())
 
 
+def rewriting(
+    name: str,
+    title: str,
+    check: str | tuple[str, ...],
+    wants: Callable[[dict[str, Any]], object],
+    rewrite: Callable[[dict[str, Any]], dict[str, Any]],
+    *,
+    seen: tuple[str, ...] = (),
+) -> None:
+    """A fault that takes a right request, of those that `wants` holds for, as another one."""
+
+    def concerned(draft: Draft) -> bool:
+        right = requests(draft) and draft.operation is not None and draft.operation.request.accepts(draft.asked)
+        return right and bool(wants(draft.asked))  # what is wrong stays refused
+
+    def bend(draft: Draft) -> None:
+        ask(draft, rewrite(draft.asked))
+
+    declare(name, title, check, bend, *seen, concerns=concerned, stage=Stage.REQUEST)
+
+
 def ignoring(name: str, title: str, check: str | tuple[str, ...], *properties: str, seen: tuple[str, ...] = ()) -> None:
     """A fault that takes top-level properties of a request and does as if they were not there."""
 
-    def asked(draft: Draft) -> bool:
-        if not (requests(draft) and any(draft.asked.get(each) is not None for each in properties)):
-            return False
-        return draft.operation is not None and draft.operation.request.accepts(draft.asked)  # what is wrong stays refused
+    def given(asked: dict[str, Any]) -> bool:
+        return any(asked.get(each) is not None for each in properties)
 
-    def bend(draft: Draft) -> None:
-        ask(draft, {key: value for key, value in draft.asked.items() if key not in properties})
+    def without(asked: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in asked.items() if key not in properties}
 
-    declare(name, title, check, bend, *seen, concerns=asked, stage=Stage.REQUEST)
+    rewriting(name, title, check, given, without, seen=seen)
 
 
 def parts_of(draft: Draft) -> list[dict[str, Any]]:

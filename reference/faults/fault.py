@@ -58,6 +58,8 @@ class Fault:
         concerns: which replies it can strike.
         seen: public reports of the like on real servers, `owner/repository#number`.
         bend: does it.
+        proof: the test module that proves it, where the mutation matrix cannot: it shows over sockets only, or to probes that
+            need the server for themselves.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Fault:
     concerns: Callable[[Draft], bool]
     seen: tuple[str, ...]
     bend: Callable[[Draft], None]
+    proof: str = ""
 
     def declaration(self) -> dict[str, str]:
         """The fault as `streamgauge list faults` shows it."""
@@ -90,6 +93,7 @@ def fault(
     stage: Stage,
     concerns: Callable[[Draft], bool],
     seen: tuple[str, ...] = (),
+    proof: str = "",
 ) -> Callable[[Callable[[Draft], None]], Callable[[Draft], None]]:
     """Declare the function below as a fault; see :class:`Fault` for the arguments."""
 
@@ -97,7 +101,7 @@ def fault(
         if name in FAULTS:
             raise ValueError(f"the fault {name} is declared twice")
         checks = (caught_by,) if isinstance(caught_by, str) else caught_by
-        FAULTS[name] = Fault(name, title, checks, stage, concerns, seen, bend)
+        FAULTS[name] = Fault(name, title, checks, stage, concerns, seen, bend, proof)
         return bend
 
     return declare

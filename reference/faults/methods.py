@@ -66,6 +66,18 @@ def method_no_allow(draft: Draft) -> None:
 
 
 @fault(
+    "request.method-allow-others",
+    "A 405 lists the method that it refuses in place of the one that the path takes",
+    caught_by="request.allow-methods",
+    stage=Stage.HEAD,
+    concerns=_other_method,
+)
+def method_allow_others(draft: Draft) -> None:
+    """A router answered that knows another table."""
+    draft.headers = [field for field in draft.headers if field[0] != "Allow"] + [("Allow", draft.request.method)]
+
+
+@fault(
     "request.media-type-500",
     "A body that is not called JSON makes the server fail",
     caught_by="error.no-5xx",

@@ -4,7 +4,7 @@ from typing import Any
 
 from streamgauge.reference.drafts import Draft
 from streamgauge.reference.faults.bends import calls_of, declare, parts_of, texts_of
-from streamgauge.reference.faults.fault import chat_streams, streams
+from streamgauge.reference.faults.fault import chat_streams
 
 Part = dict[str, Any]
 
@@ -31,10 +31,6 @@ def _calls(draft: Draft) -> bool:
 
 def _thinks(draft: Draft) -> bool:
     return chat_streams(draft) and any(name in part for part in parts_of(draft) for name in _THOUGHTS)
-
-
-def _logprobs(draft: Draft) -> bool:
-    return streams(draft) and any(choice["logprobs"] for choice in draft.choices)
 
 
 def _first_lost(draft: Draft) -> None:
@@ -72,30 +68,6 @@ def _calls_as_text(draft: Draft) -> None:
     for choice in draft.choices:
         for call in choice["delta"].pop("tool_calls", ()):
             choice["delta"]["content"] = call["function"]["arguments"]
-
-
-def _logprobs_missing(draft: Draft) -> None:
-    for choice in draft.choices:
-        choice["logprobs"] = None
-
-
-def _logprobs_shifted(draft: Draft) -> None:
-    """Each token has the numbers of the one before it."""
-    rows = [row for choice in draft.choices for row in _rows(choice["logprobs"])]
-    numbers = [row[name] for row, name in rows]
-    for (row, name), number in zip(rows, [*numbers[-1:], *numbers[:-1]], strict=True):
-        row[name] = number
-
-
-def _rows(logprobs: Any) -> list[tuple[Any, Any]]:
-    """Where a chunk's log-probabilities stand."""
-    if logprobs is None:
-        return []
-    if "content" in logprobs:
-        return [(entry, "logprob") for entry in logprobs["content"]]
-    return [
-        (logprobs["token_logprobs"], at) for at, number in enumerate(logprobs["token_logprobs"]) if number is not None
-    ]
 
 
 def _reasoning_lost(draft: Draft) -> None:
@@ -151,21 +123,6 @@ declare(
     "vllm-project/vllm#24509",
     "vllm-project/vllm#46303",
     concerns=_calls,
-)
-declare(
-    "pair.logprobs-missing",
-    "A stream has no log-probabilities",
-    "pair.logprobs",
-    _logprobs_missing,
-    "abetlen/llama-cpp-python#197",
-    concerns=_logprobs,
-)
-declare(
-    "pair.logprobs-shifted",
-    "A stream's log-probabilities are those of the tokens before",
-    "pair.logprobs",
-    _logprobs_shifted,
-    concerns=_logprobs,
 )
 declare(
     "pair.reasoning-lost",

@@ -9,7 +9,6 @@ from streamgauge.reference.faults.bends import declare, each_body
 from streamgauge.reference.faults.fault import Stage, fault, wholes
 
 _SCHEMA = ("response.schema", "response.reference-shape")
-_LOGPROBS = ("response.logprobs", "pair.logprobs")
 """Where the document leaves the answer open, the other form of the answer tells."""
 
 Body = dict[str, Any]
@@ -17,10 +16,6 @@ Body = dict[str, Any]
 
 def _chat_wholes(draft: Draft) -> bool:
     return wholes(draft) and draft.chat
-
-
-def _with_logprobs(draft: Draft) -> bool:
-    return wholes(draft) and any(choice["logprobs"] for choice in draft.choices)
 
 
 def _declare(
@@ -165,19 +160,6 @@ def _unsaid(choice: Body) -> None:
     choice.pop("message" if "message" in choice else "text")
 
 
-def _uneven(choice: Body) -> None:
-    logprobs = choice["logprobs"]
-    logprobs["tokens"] = logprobs["tokens"][:-1]
-
-
-def _of_other_family(choice: Body) -> None:
-    """As if the operation were of the other family."""
-    given = choice["logprobs"]
-    entry = {"token": " x", "logprob": -1.0, "bytes": None, "top_logprobs": []}
-    parallel = {"tokens": [" x"], "token_logprobs": [-1.0], "top_logprobs": [{" x": -1.0}], "text_offset": [0]}
-    choice["logprobs"] = parallel if "content" in given else {"content": [entry]}
-
-
 _declare(
     "response.choices-empty", "A whole answer has no choice", "response.choices", lambda body: body.update(choices=[])
 )
@@ -232,27 +214,4 @@ _declare(
     _each_message(lambda message: message.setdefault("tool_calls", None)),
     "triton-inference-server/server#7796",
     concerns=_chat_wholes,
-)
-_declare(
-    "response.logprobs-missing",
-    "Logprobs that were asked for do not come",
-    _LOGPROBS,
-    _each_choice(lambda choice: choice.update(logprobs=None)),
-    concerns=_with_logprobs,
-)
-_declare(
-    "response.logprobs-other-family",
-    "Logprobs come in the form of the other family",
-    _LOGPROBS,
-    _each_choice(_of_other_family),
-    "vllm-project/vllm#2918",
-    concerns=_with_logprobs,
-)
-_declare(
-    "response.logprobs-uneven",
-    "The arrays of the logprobs differ in length",
-    _LOGPROBS,
-    _each_choice(_uneven),
-    "NVIDIA/TensorRT-LLM#18190",
-    concerns=lambda draft: _with_logprobs(draft) and not draft.chat,
 )

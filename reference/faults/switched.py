@@ -10,7 +10,7 @@ from streamgauge.reference.drafts import Draft
 from streamgauge.reference.faults import FAULTS
 from streamgauge.reference.faults.fault import Fault, Stage
 
-__all__ = ["SwitchedFaults"]
+__all__ = ["SwitchedFaults", "settle"]
 
 _FORM = re.compile(r"(?P<name>[^@,]+)(@(?P<probability>[^,]+))?(,after=(?P<after>.+))?")
 _HINT = "NAME, NAME@PROBABILITY (0 to 1), and ,after=N behind either. `streamgauge list faults` shows every name."
@@ -54,16 +54,20 @@ class SwitchedFaults:
         if not self._switched:
             return
         draft.memory = self._memory
-        # What is made on the fly is made now, before the next step reads it: a fault looks at all of it.
-        if stage is Stage.ANSWER and draft.chunks is not None:
-            draft.chunks = list(draft.chunks)
-        elif stage is Stage.TEXT:
-            draft.events = list(draft.events)
-        elif stage is Stage.WIRE:
-            draft.writes = list(draft.writes)
+        settle(stage, draft)
         for each in self._switched:
             if each.fault.stage is stage and each.strikes(draft):
                 each.fault.bend(draft)
+
+
+def settle(stage: Stage, draft: Draft) -> None:
+    """Make now what a step made on the fly, before the next step reads it: a fault looks at all of it."""
+    if stage is Stage.ANSWER and draft.chunks is not None:
+        draft.chunks = list(draft.chunks)
+    elif stage is Stage.TEXT:
+        draft.events = list(draft.events)
+    elif stage is Stage.WIRE:
+        draft.writes = list(draft.writes)
 
 
 def _read(told: str, seed: int) -> _Switched:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 MUST = {
     "seekr-chat": {
-        "response.logprobs": "ignored",
+        "logprobs.given": "ignored",
         "usage.limit": "fail",
         "usage.all-choices": "fail",
         "usage.stream-continuous": "ignored",
@@ -26,7 +26,7 @@ MUST = {
         "request.model-unknown": "fail",
     },
     "seekr-completions": {
-        "response.logprobs": "fail",
+        "logprobs.shape": "fail",
         "usage.limit": "fail",
         "usage.all-choices": "fail",
         "usage.stream-continuous": "fail",

@@ -7,7 +7,9 @@ from streamgauge.conformance.probes.laws.bookkeeping import bookkeeping
 from streamgauge.conformance.probes.laws.lengths import lengths
 from streamgauge.conformance.probes.laws.logprobs import logprobs
 from streamgauge.conformance.probes.laws.messages import messages
+from streamgauge.conformance.probes.laws.pairwise import pairwise
 from streamgauge.conformance.probes.laws.prompts import prompts
+from streamgauge.conformance.probes.laws.request_limits import request_limits
 from streamgauge.conformance.probes.laws.sampling import sampling
 from streamgauge.conformance.probes.laws.steering import steering
 from streamgauge.conformance.probes.laws.stop import stop
@@ -36,6 +38,8 @@ TOPICS: tuple[Callable[[Operation, str], Iterator[Probe | FollowUp]], ...] = (
     thinking,
     bookkeeping,
     absent,
+    pairwise,
+    request_limits,
 )
 """In the order in which the budget is spent on them."""
 
