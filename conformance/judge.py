@@ -109,6 +109,7 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
     cases = list(cases)
     lacking: Counter[Evidence] = Counter()
     looked_at = False
+    unclear: dict[str, Any] | None = None
     shown: dict[tuple[Outcome, str], int] = {}
     candidates: list[tuple[bool, int, int, dict[str, Any]]] = []
     for case in cases:
@@ -119,9 +120,12 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         outcome, example = _judge_one(check, case)
         if outcome is None:
             continue
-        finding.counts[outcome] += 1
         if isinstance(check, Law):
             finding.honour[honour_of(outcome, case)] += 1
+            if check.abstains and outcome is Outcome.INCONCLUSIVE:
+                unclear = unclear or example
+                continue
+        finding.counts[outcome] += 1
         if example is not None:
             kind = (outcome, example["actual"])
             shown[kind] = shown.get(kind, 0) + 1
@@ -132,7 +136,9 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         kinds = sorted((item for item in candidates if item[0] is passed), key=lambda item: item[1:3])
         firsts = sum(nth == 1 for _, nth, *_ in kinds) if passed else 0
         finding.examples += [example for *_, example in kinds[: max(EXAMPLES, min(firsts, MOST_LET_PASS))]]
-    if finding.outcome is Outcome.NOT_RUN:
+    if finding.outcome is Outcome.NOT_RUN and unclear is not None:
+        finding.reason = f"no answer shows whether it is honoured: {unclear['actual']}"
+    elif finding.outcome is Outcome.NOT_RUN:
         finding.reason = _reason(check, lacking, others=looked_at)
         if unanswered := _limited(cases):
             finding.outcome = Outcome.INCONCLUSIVE

@@ -53,9 +53,12 @@ class Law(Check):
 
     Attributes:
         properties: the rows of the honour table that its verdict counts for.
+        abstains: whether `inconclusive` says that a right answer need not show it: `unclear` in its rows, and no verdict on
+            the check. Of older checks (:func:`counting_for`) it says that evidence is lacking.
     """
 
     properties: tuple[str, ...]
+    abstains: bool
 
     def declaration(self) -> dict[str, Any]:
         """The check as `checks.json` holds it."""
@@ -166,7 +169,7 @@ def law(
             absent=absent,
             needs=tuple(dict.fromkeys((Evidence.REQUEST, *needs))),
         )(judge_all)
-        CHECKS[id] = Law(**vars(CHECKS[id]), properties=paths)
+        CHECKS[id] = Law(**vars(CHECKS[id]), properties=paths, abstains=True)
         return judge
 
     return declare
@@ -181,7 +184,7 @@ def counting_for(*properties: str) -> Callable[[Judge], Judge]:
 
     def declare(judge: Judge) -> Judge:
         last = next(reversed(CHECKS.values()))
-        CHECKS[last.id] = Law(**vars(last), properties=properties)
+        CHECKS[last.id] = Law(**vars(last), properties=properties, abstains=False)
         return judge
 
     return declare

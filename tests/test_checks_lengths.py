@@ -145,11 +145,19 @@ def test_ignore_eos_goes_on_to_the_limit(
 ) -> None:
     """DeepInfra: "Only models with the allow_ignore_eos flag heed it": there it is never wrong to end."""
     short = answer(spec, spent=bare, finish="stop" if bare < 8 else "length", **changes)
-    long = answer(spec, finish=finish, ignore_eos=True, **changes)
+    long = answer(spec, finish=finish, spent=5 if finish == "stop" else 8, ignore_eos=True, **changes)
 
     if spec == "deepinfra-completions" and expected is IGNORED:
         expected = NOT_RUN
     assert found("lengths.ignore-eos", spec, short, long) is expected
+
+
+@pytest.mark.parametrize("spent", [8, None])
+def test_a_finish_reason_alone_does_not_prove_that_the_end_was_heeded(spent: int | None) -> None:
+    """With all tokens of its limit the answer went on; that it says `stop` is `finish.length`'s."""
+    long = answer("seekr-chat", finish="stop", spent=spent, ignore_eos=True)
+
+    assert found("lengths.ignore-eos", "seekr-chat", answer("seekr-chat", spent=3), long) is NOT_RUN
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def with_heartbeat(stream: Exchange, time: float) -> Exchange:
 def one_token(time: float, **changes: Any) -> Exchange:
     """A whole answer of one token that came at this time."""
     answer = whole_answer(CHAT)
+    answer["id"] = "x-2"
     answer["usage"] = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}
     wire = http(200, json.dumps(answer).encode())
     made = exchange(CHAT, request(CHAT, max_tokens=1), wire, probe="one")

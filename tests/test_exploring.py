@@ -225,6 +225,17 @@ def test_tokens_are_never_exceeded_by_making_small(tokens: int, tmp_path: Path) 
     assert any(line["stopped"] == "the tokens were spent" for line in lines)
 
 
+def test_budget_holds_for_probes_and_explorations_together(reference: str, tmp_path: Path) -> None:
+    """What the probes leave of `--budget-tokens` is all that may be drawn with, whatever `--explore-tokens` says."""
+    target = target_at(reference)
+    writer, meta = open_bundle("check", [target], output=tmp_path / "out")
+    record_into(Settings([target], writer.path, select=("form.basic", "explore"), budget_tokens=600), writer, meta)
+    bundle = Bundle(writer.path)
+
+    assert sum(worst_case_tokens(each.sent) for each in bundle.exchanges.values()) <= 600
+    assert sum(line["requests"] for line in bundle.explored) > 0
+
+
 def _drawn(directory: Path) -> dict[str, list[str]]:
     """What each exploration sent, in its order."""
     found: dict[str, list[str]] = {}

@@ -22,7 +22,12 @@ def test_explorations_are_listed() -> None:
 
 @pytest.mark.parametrize(
     ("options", "tokens"),
-    [([], 2 * EXPLORE_TOKENS), (["--explore-tokens", "100"], 200), (["--select", "explore.tools"], EXPLORE_TOKENS)],
+    [
+        (["--budget-tokens", "1000000"], 2 * EXPLORE_TOKENS),
+        (["--budget-tokens", "1000000", "--explore-tokens", "100"], 200),
+        (["--select", "explore.tools"], EXPLORE_TOKENS),
+        (["--select", "explore.tools", "--budget-tokens", "50"], 50),
+    ],
 )
 def test_dry_run_tells_what_they_may_cost(options: list[str], tokens: int) -> None:
     """What is drawn depends on answers, so the worst case of all of it is all that can be said."""
@@ -31,9 +36,9 @@ def test_dry_run_tells_what_they_may_cost(options: list[str], tokens: int) -> No
     assert f"requests drawn at random: {tokens} tokens at most" in " ".join(done.output.split())
 
 
-@pytest.mark.parametrize("options", [["--explore-tokens", "0"], ["--select", "form"]])
+@pytest.mark.parametrize("options", [["--explore-tokens", "0"], ["--select", "form"], ["--budget-tokens", "0"]])
 def test_dry_run_is_silent_where_nothing_is_drawn(options: list[str]) -> None:
-    """Switched off, or not selected."""
+    """Switched off, not selected, or nothing left of the budget."""
     assert "at random" not in CliRunner().invoke(cli, [*CHECK, "--dry-run", *options]).output
 
 

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 from streamgauge.conformance.check import CHECKS
-from streamgauge.conformance.judge import cases_of, judge
+from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.contract.contract import Contract, Operation, load_contracts
 from streamgauge.contract.plain import plain_request
-from streamgauge.outcomes import Outcome
+from streamgauge.outcomes import Honour, Outcome
 from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read
 
@@ -130,9 +130,15 @@ def stream_request(operation: Operation, **changes: Any) -> dict[str, Any]:
 
 
 def outcomes(contract: Contract, operation: Operation, *exchanges: Exchange) -> dict[str, Outcome]:
-    """What every check finds in these exchanges."""
+    """What every check finds in these exchanges; what a law abstains from is told as inconclusive."""
     cases = cases_of(exchanges, operation, contract, target="t", model=MODEL)
-    return {id_: judge(check, cases, operation, contract, "t").outcome for id_, check in CHECKS.items()}
+    findings = [judge(check, cases, operation, contract, "t") for check in CHECKS.values()]
+    return {each.check: _told(each) for each in findings}
+
+
+def _told(finding: Finding) -> Outcome:
+    abstained = finding.outcome is Outcome.NOT_RUN and finding.honour[Honour.UNCLEAR]
+    return Outcome.INCONCLUSIVE if abstained else finding.outcome
 
 
 def departures(contract: Contract, operation: Operation, *exchanges: Exchange) -> set[str]:

@@ -139,15 +139,23 @@ _MAY_BE_IGNORED = re.compile(r"ignored|no effect")
 """How DeepInfra's document says that only some models heed `ignore_eos`."""
 
 
+def _ends_early(case: Case) -> bool:
+    """Whether a choice ended by itself, with fewer tokens than the limit allows: that it had all is `finish.length`'s."""
+    limit, spent = limit_of(given(case), case.operation.properties), _generated(case)
+    if limit is None or spent is None or spent >= limit * (count_of_choices(case) or 1):
+        return False
+    return any("stop" in each.reasons for each in answer_in(case.exchange).choices.values())
+
+
 def _shows_end(case: Case) -> bool:
     """Whether a choice ended by itself, or would have done so."""
-    choices = answer_in(case.exchange).choices.values()
-    if any("stop" in each.reasons for each in choices):
+    if _ends_early(case):
         described = case.operation.schemas.resolved(case.operation.properties["ignore_eos"]).get("description", "")
         return not _MAY_BE_IGNORED.search(described)
     limit, least_without = limit_of(given(case), case.operation.properties), _least_without(case, "ignore_eos")
     if limit is None or least_without is None or least_without >= limit * (count_of_choices(case) or 1):
         return False
+    choices = answer_in(case.exchange).choices.values()
     return bool(choices) and all(each.reasons == ["length"] for each in choices)
 
 
@@ -165,8 +173,8 @@ def _shows_end(case: Case) -> bool:
 )
 def ignore_eos(case: Case) -> Iterator[Departure]:
     """Load tests rely on it: answers that end early make a server look fast."""
-    if any("stop" in each.reasons for each in answer_in(case.exchange).choices.values()):
-        yield ignored("length as the finish reason", "stop")
+    if _ends_early(case):
+        yield ignored("length as the finish reason, at the limit", f"stop, after {_generated(case)} tokens")
 
 
 def _prompt_tokens(exchange: Exchange) -> int | None:

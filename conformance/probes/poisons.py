@@ -58,7 +58,7 @@ _TABLE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("choices", {"n": _BIG}),
     ("best-of", {"best_of": _BIG}),
     ("top-k", {"top_k": 2**31}),
-    ("top-logprobs", {"logprobs": True, "top_logprobs": _BIG}),
+    ("top-logprobs", {"top_logprobs": _BIG, "logprobs": True}),
     ("prompt-logprobs", {"prompt_logprobs": _BIG}),
     ("priority", {"priority": 2**63}),
     ("template-loop", {"chat_template": _LOOP}),

@@ -33,10 +33,8 @@ def prompts(operation: Operation, model: str) -> Iterator[Probe | FollowUp]:
             yield Probe(f"law.prompt.{name}", body)
             if name in ("text", "echo", "echo-logprobs") and operation.streams:
                 yield Probe(f"law.prompt.{name}-stream", {**body, "stream": True})
-    if operation.family == COMPLETIONS:
-        yield Probe("law.prompt.negative-id", {**plain, "prompt": [-1]}, free=True)
-        if "return_token_ids" in operation.properties:
-            yield read_back("law.prompt.echo-ids", {**plain, "echo": True})
+    if operation.family == COMPLETIONS and "return_token_ids" in operation.properties:
+        yield read_back("law.prompt.echo-ids", {**plain, "echo": True})
 
 
 def _of_texts() -> dict[str, dict[str, Any]]:
@@ -52,6 +50,5 @@ def _of_texts() -> dict[str, dict[str, Any]]:
         "ids-list": {"prompt": _IDS, "max_tokens": 1},
         "suffix": {"suffix": _SUFFIX},
         "empty": {"prompt": "", "max_tokens": 1},
-        "empty-list": {"prompt": [], "max_tokens": 1},
         "null": {"prompt": None, "max_tokens": 1},
     }
