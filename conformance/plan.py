@@ -22,7 +22,7 @@ from streamgauge.target import Target
 
 __all__ = ["BUDGET_TOKENS", "NotRun", "Plan", "Planned", "plan", "require_probes"]
 
-BUDGET_TOKENS = 40_000
+BUDGET_TOKENS = 50_000
 """Tokens that one operation may cost at most unless the user says otherwise."""
 
 _GENERATED = "generated"

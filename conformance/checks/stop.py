@@ -248,9 +248,11 @@ def _included(case: Case) -> list[tuple[Stopped, list[str]]]:
 def included(case: Case) -> Iterator[Departure]:
     """Held against the same question without stop strings, so that it is known where one ends the text."""
     for each, wanted in _included(case):
+        if each.said.rstrip() in wanted:
+            continue
         if each.hit:
             yield ignored(repr(wanted[0]), f"{each.said!r}, without the stop string")
-        elif each.said.rstrip() not in wanted:
+        else:
             yield Departure(f"{wanted[0]!r} and nothing behind it", repr(each.said))
 
 

@@ -4,17 +4,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.conformance.exploring.strategies import histories, prompts, schemas, stops, tools
+from streamgauge.conformance.exploring.strategies import histories, pairs, prompts, schemas, stops, tools
 from streamgauge.conformance.exploring.strategies.material import Material
 from streamgauge.contract.contract import CHAT, Operation
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["DRAWING", "EXPLORATIONS", "Exploration", "explorations_of", "shares"]
+__all__ = ["DRAWING", "EXPLORATIONS", "PAIRS", "Exploration", "explorations_of", "shares"]
 
 DRAWING = 0.6
 """How much of them is for drawing; the rest is for making small what departs, and for sending it again."""
+
+
+PAIRS = "explore.pairs"
+"""It draws nothing new: it looks for the properties behind what departs in the covering array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ EXPLORATIONS: tuple[Exploration, ...] = (
         2,
     ),
     Exploration("explore.tools", "Definitions of tools", ("tools",), tools.bodies, 12, 3, family=CHAT),
+    Exploration(PAIRS, "Parameters that depart together only", (), pairs.bodies, 4, 1),
     Exploration("explore.histories", "Histories of messages", ("messages",), histories.bodies, 15, 3, family=CHAT),
 )
 """In the order in which they are listed; they run side by side."""

@@ -10,10 +10,11 @@ from typing import Any
 from streamgauge.bundle.writer import ExchangeWriter
 from streamgauge.conformance.check import Check
 from streamgauge.conformance.exploring.engine import Body, Enough, Explorer
-from streamgauge.conformance.exploring.exploration import Exploration, explorations_of, shares
+from streamgauge.conformance.exploring.exploration import PAIRS, Exploration, explorations_of, shares
 from streamgauge.conformance.exploring.ledger import Ledger
 from streamgauge.conformance.exploring.oracle import Oracle
 from streamgauge.conformance.exploring.strategies.material import Material, answered_in
+from streamgauge.conformance.probes.laws.pairwise import ROWS
 from streamgauge.conformance.probes.probe import Probe
 from streamgauge.conformance.recording import SILENCES
 from streamgauge.contract.contract import Operation
@@ -127,16 +128,18 @@ class Exploring:
         found, tokens = self._explorations(target, operation), self._tokens(target, operation)
         allowed = shares(found, tokens)
         rest = Ledger(tokens - sum(allowed.values()))
-        material = Material(operation, target.model, answered_in(earlier))
-        oracle = Oracle(
-            self.checks,
-            operation,
-            target.contract,
-            target=target.name,
-            model=target.model,
-            earlier=earlier,
-            beside=[exchange for answered in material.answered for exchange in answered.exchanges],
-        )
+        answered = answered_in(earlier)
+        beside = [exchange for each in answered for exchange in each.exchanges]
+
+        def oracle_beyond(known: Sequence[Exchange]) -> Oracle:
+            names = {"target": target.name, "model": target.model}
+            return Oracle(self.checks, operation, target.contract, **names, earlier=known, beside=beside)
+
+        oracle = oracle_beyond(earlier)
+        rows = [each for each in earlier if each.probe.startswith(f"{ROWS}.")]
+        of_rows = oracle_beyond([each for each in earlier if each not in rows])
+        departed = tuple(each.sent for each in rows if of_rows.departures([each])) if PAIRS in allowed else ()
+        material = Material(operation, target.model, answered, departed)
 
         def sender(exploration: Exploration) -> Callable[[Body], Exchange]:
             def send(body: Body) -> Exchange:
@@ -145,7 +148,16 @@ class Exploring:
             return send
 
         return [
-            Explorer(each, material, oracle, sender(each), Ledger(allowed[each.id]), rest, self.seed) for each in found
+            Explorer(
+                each,
+                material,
+                of_rows if each.id == PAIRS else oracle,
+                sender(each),
+                Ledger(allowed[each.id]),
+                rest,
+                self.seed,
+            )
+            for each in found
         ]
 
     def _wait_for(self, sending: Coroutine[Any, Any, Exchange], loop: asyncio.AbstractEventLoop) -> Exchange:

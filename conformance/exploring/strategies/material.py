@@ -49,11 +49,13 @@ class Material:
         operation: what is asked.
         model: id of the model to ask for.
         answered: requests that were answered with a text before.
+        departed: requests of the covering array that departed where no other probe did.
     """
 
     operation: Operation
     model: str
     answered: tuple[Answered, ...] = ()
+    departed: tuple[dict[str, Any], ...] = ()
 
     def plain(self, text: str, max_tokens: int) -> dict[str, Any]:
         """The plain request with another prompt."""

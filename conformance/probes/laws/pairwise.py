@@ -17,7 +17,10 @@ from streamgauge.contract.contract import Operation
 from streamgauge.contract.paths import request_paths
 from streamgauge.contract.plain import plain_request
 
-__all__ = ["MOST", "pairwise", "rows"]
+__all__ = ["MOST", "ROWS", "pairwise", "rows"]
+
+ROWS = "law.pairwise"
+"""What the ids of these probes begin with."""
 
 MOST = 60
 """How many requests cover all pairs at most."""
@@ -85,7 +88,7 @@ def pairwise(operation: Operation, model: str) -> Iterator[Probe | FollowUp]:
         body = {**plain, **row}
         if row.keys() & {"tools", "response_format"}:
             body["max_tokens"] = _FORMED_TOKENS
-        id_ = f"law.pairwise.{number:02d}"
+        id_ = f"{ROWS}.{number:02d}"
         if "stop" not in body:
             yield Probe(id_, body)
         else:
