@@ -78,7 +78,9 @@ def ran(reference: str, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("traced")
     specs = [argument for name in catalog.DOCUMENTS for argument in ("--spec", name)]
     done = streamgauge(
-        *("check", "--base-url", reference, *specs, "--output", "out"),
+        # At its document's own path the endpoint serves OpenAI's text completions.
+        *("check", "--base-url", reference, *specs, "--path", "deepinfra-completions=/v1/openai/completions"),
+        *("--explore-tokens", "0", "--output", "out"),
         cwd=folder,
         timeout=280,
         STREAMGAUGE_API_KEY=DEFAULT_KEY,

@@ -60,7 +60,8 @@ async def send_alone(items: Iterable[Planned], recorder: Recorder, send: Send) -
     left_out: list[NotRun] = []
     poison = lost = ""
     steps = list(_steps(items))
-    for step, following in zip_longest(steps, steps[1:], fillvalue=[]):
+    nothing: list[Planned] = []
+    for step, following in zip_longest(steps, steps[1:], fillvalue=nothing):
         item, probe = step[0], _probe(step[0])
         unwatched = probe.destructive and (not following or _probe(following[0]).destructive)
         if lost or unwatched:
