@@ -66,3 +66,25 @@ def test_generation_prompt(usual: str | None, without: str | None, expected: Out
     other = answered(3, "<d>document<u>go<a>", documents=[{"title": "t", "text": "x"}])
     found = outcomes(*contract_of(SPEC), answered(1, usual), answered(2, without, add_generation_prompt=False), other)
     assert found["template.generation-prompt"] is expected
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "expected"),
+    [
+        (True, 400, Outcome.PASS),
+        (True, 422, Outcome.PASS),
+        (True, 200, Outcome.IGNORED),
+        # By default it is true, so that to leave it out would contradict as well: nobody means that.
+        (..., 200, Outcome.NOT_RUN),
+        (False, 200, Outcome.NOT_RUN),
+        (True, 401, Outcome.NOT_RUN),
+        (True, 500, Outcome.NOT_RUN),
+    ],
+)
+def test_contradiction(said: Any, status: int, expected: Outcome) -> None:
+    """Seekr: continue_final_message cannot be used at the same time as `add_generation_prompt`."""
+    contract, operation = contract_of(SPEC)
+    asked = request(operation, messages=TALK, continue_final_message=True, add_generation_prompt=said)
+    body = whole_answer(operation) if status == 200 else {"error": {"message": "no", "type": "t", "code": status}}
+    sent = exchange(operation, asked, http(status, json.dumps(body).encode()))
+    assert outcomes(contract, operation, sent)["template.exclusive"] is expected

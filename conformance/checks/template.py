@@ -4,11 +4,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamgauge.conformance.check import Case, Departure
-from streamgauge.conformance.law import BESIDE, given, ignored, law
+from streamgauge.conformance.check import Case, Departure, check
+from streamgauge.conformance.law import BESIDE, given, ignored, law, refuses
+from streamgauge.conformance.offered import objects_in
 from streamgauge.conformance.once import once
+from streamgauge.conformance.posting import shown
+from streamgauge.conformance.predicates import valid_request
 from streamgauge.outcomes import Level, Outcome
-from streamgauge.wire.exchange import Exchange
+from streamgauge.wire.exchange import Evidence, Exchange
 
 __all__: list[str] = []
 
@@ -28,7 +31,7 @@ def _tells(asked: Mapping[str, Any]) -> bool:
 
 
 def _last(asked: Mapping[str, Any]) -> str:
-    content = asked["messages"][-1].get("content") if asked.get("messages") else None
+    content = (objects_in(asked.get("messages")) or [{}])[-1].get("content")
     return content if isinstance(content, str) else ""
 
 
@@ -50,6 +53,29 @@ def continued(case: Case) -> Iterator[Departure]:
         yield _UNTOLD
     elif not text.rstrip().endswith(last):
         yield ignored(f"a prompt that ends with {last!r}", repr(text[-len(last) - 40 :]))
+
+
+@check(
+    "template.exclusive",
+    Level.MUST,
+    "To continue a message and to begin a new one at once is refused",
+    requirement="Cannot be used at the same time as `add_generation_prompt`.",
+    source="/requestBody/content/application~1json/schema/properties/continue_final_message/description",
+    applies=lambda case: _asks_both(case) and (case.exchange.status == 200 or refuses(case)),
+    concerns=lambda operation, contract: "continue_final_message" in operation.properties,
+    absent="no request asked for both in so many words",
+    needs=(Evidence.REQUEST,),
+)
+def exclusive(case: Case) -> Iterator[Departure]:
+    """Only where both are said: what is left out is true by default, and its being so is no contradiction of the caller's."""
+    if case.exchange.status == 200:
+        yield ignored("a 4xx", shown(case))
+
+
+def _asks_both(case: Case) -> bool:
+    asked = given(case)
+    both = asked.get("continue_final_message") is True and asked.get("add_generation_prompt") is True
+    return both and valid_request(case)
 
 
 @once
@@ -99,7 +125,7 @@ def generation_prompt(case: Case) -> Iterator[Departure]:
 
 def _literal(template: Any) -> str:
     """What a template of text without any expression makes of every conversation; empty where it has one."""
-    return template if isinstance(template, str) and "{" not in template else ""
+    return template.rstrip() if isinstance(template, str) and not {"{", "\r"} & set(template) else ""
 
 
 @law(

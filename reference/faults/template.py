@@ -21,14 +21,39 @@ declare(
     "A message that is to be continued is closed like any other",
     "template.continued",
     _close_message,
-    concerns=lambda draft: requests(draft) and draft.asked.get("continue_final_message") is True,
+    concerns=lambda draft: (
+        requests(draft)
+        and draft.asked.get("continue_final_message") is True
+        and draft.asked.get("add_generation_prompt") is not True
+    ),
     stage=Stage.REQUEST,
 )
-ignoring(
+declare(
     "template.generation-prompt-always",
     "The generation prompt is there whatever the request says",
     "template.generation-prompt",
-    "add_generation_prompt",
+    lambda draft: ask(draft, {**draft.asked, "add_generation_prompt": True}),
+    concerns=lambda draft: (
+        requests(draft)
+        and draft.asked.get("add_generation_prompt") is False
+        and not draft.asked.get("continue_final_message")
+    ),
+    stage=Stage.REQUEST,
+)
+
+
+def _both(draft: Draft) -> bool:
+    both = requests(draft) and draft.asked.get("continue_final_message") is True
+    return both and draft.asked.get("add_generation_prompt") is True
+
+
+declare(
+    "template.contradiction-taken",
+    "A message is continued although a new one was asked for, too",
+    "template.exclusive",
+    lambda draft: ask(draft, {**draft.asked, "add_generation_prompt": False}),
+    concerns=_both,
+    stage=Stage.REQUEST,
 )
 ignoring("template.own-ignored", "The request's own template is not used", "template.own", "chat_template")
 declare(

@@ -25,9 +25,12 @@ _ASKED: dict[str, dict[str, Any]] = {
         "chat_template_kwargs": {"streamgauge_word": "silver"},
     },
     "arguments": {"chat_template_kwargs": {"streamgauge_word": "silver"}},
-    "documents": {"documents": [{"title": "Rivers", "text": "The river is green."}]},
 }
 """Name → what is asked for beside the plain conversation."""
+
+
+_CONTRADICTION = {"messages": _PREFILLED, "continue_final_message": True, "add_generation_prompt": True}
+"""What no server can do at once."""
 
 
 def template(operation: Operation, model: str) -> Iterator[Probe | FollowUp]:
@@ -44,3 +47,5 @@ def template(operation: Operation, model: str) -> Iterator[Probe | FollowUp]:
             and operation.request.accepts(body)
         ):
             yield Probe(f"law.template.{name}", body)
+    if _CONTRADICTION.keys() <= known.keys():
+        yield Probe("law.template.contradiction", {**plain, **_CONTRADICTION}, free=True)
