@@ -94,43 +94,48 @@ def endpoint(delay_ms: float) -> Iterator[str]:
 
 
 def ours(url: str, document: str) -> None:
-    """Makes, sends and judges, and prints the number of cases."""
-    from schemathesis_hooks import affordable
-
-    from streamgauge.conformance.check import CHECKS
-    from streamgauge.conformance.plan import Planned
-    from streamgauge.conformance.probes.drawing import coverage_cases
-    from streamgauge.conformance.probes.probe import Probe
-    from streamgauge.conformance.recording import record
+    """Makes, sends and judges, and prints the number of cases. What is drawn of one operation is sent while others are drawn."""
+    from streamgauge.conformance.probes.drawing import Task, begin
     from streamgauge.conformance.runner import judge_all, throwaway_hypothesis
-    from streamgauge.conformance.session import Settings
-    from streamgauge.runs import open_bundle
-    from streamgauge.target import Target
 
     text = Path(document).read_text("utf-8")
-    targets = [
-        Target(contract.profile.name, url, contract, model=DEFAULT_MODEL, key=DEFAULT_KEY)
-        for contract in load_contracts(NAMES)
-    ]
     with throwaway_hypothesis(), tempfile.TemporaryDirectory() as folder:
+        paths = list(json.loads(text)["paths"])
+        drawings = dict(zip(paths, begin(Task(text, path, "POST") for path in paths), strict=True))
+
+        from affordable import affordable
+
+        from streamgauge.conformance.check import CHECKS
+        from streamgauge.conformance.plan import Planned
+        from streamgauge.conformance.probes.probe import Probe
+        from streamgauge.conformance.recording import record
+        from streamgauge.conformance.session import Settings
+        from streamgauge.runs import open_bundle
+        from streamgauge.target import Target
+
+        targets = [
+            Target(contract.profile.name, url, contract, model=DEFAULT_MODEL, key=DEFAULT_KEY)
+            for contract in load_contracts(NAMES)
+        ]
         writer, meta = open_bundle("check", targets, output=Path(folder) / "bundle")
         writer.checks([check.declaration() for check in CHECKS.values()])
         writer.meta({**meta, "not_run": []})
-        planned = [
-            Planned(
-                target,
-                operation,
-                Probe(f"generated.case-{number}", affordable(case.body), method=case.method, headers=case.headers),
-            )
-            for target in targets
-            for operation in target.contract.operations
-            for number, case in enumerate(coverage_cases(text, operation.path, operation.method))
-        ]
         settings = Settings(targets, writer.path)
-        record(planned, writer.path, limits=settings.limits)
+        sent = 0
+        for target, operation in ((each, its) for each in targets for its in each.contract.operations):
+            planned = [
+                Planned(
+                    target,
+                    operation,
+                    Probe(f"generated.case-{number}", affordable(case.body), method=case.method, headers=case.headers),
+                )
+                for number, case in enumerate(drawings[operation.path].covered)
+            ]
+            record(planned, writer.path, limits=settings.limits)
+            sent += len(planned)
         judge_all(settings)
         assert (writer.path / "findings.jsonl").stat().st_size
-    print(len(planned))
+    print(sent)
 
 
 def run_ours(url: str, document: str) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from streamgauge.conformance.reasoning import REASONING_FIELDS
 from streamgauge.conformance.tokens import carries_text
@@ -107,15 +106,12 @@ class Answer:
     completion_tokens: int | None
 
 
-_ANSWERS: WeakKeyDictionary[Exchange, Answer] = WeakKeyDictionary()
-"""Put together once: many checks look at them."""
-
-
 def answer_in(exchange: Exchange) -> Answer:
     """What an exchange's answer says, whether it came to its end or not; chunks that report an error are left out."""
-    answer = _ANSWERS.get(exchange)
-    if answer is None:
-        answer = _ANSWERS[exchange] = assemble(_payloads(exchange))
+    memory = exchange.memory
+    if answer_in not in memory:  # put together once: many checks look at it
+        memory[answer_in] = assemble(_payloads(exchange))
+    answer: Answer = memory[answer_in]
     return answer
 
 

@@ -15,13 +15,16 @@ __all__ = ["answered_bare", "steady", "steady_exchange"]
 
 _FORM = frozenset({"stream", "stream_options"})
 
+_MOST = 64
+"""So many answers to one question tell what all of them would; each case looks at them."""
+
 
 def answered_bare(case: Case, *names: str) -> tuple[Exchange, ...]:
-    """The exchanges that asked the same without these properties, in either form, and were answered to the end."""
+    """Exchanges that asked the same without these properties, in either form, and were answered to the end."""
     exchange = case.exchange
     if not isinstance(exchange.sent, dict):
         return ()
-    return _without(case, names).get((_core(exchange.sent, names), exchange.request.credential), ())
+    return _without(case, names).get((_core(exchange, names), exchange.request.credential), ())
 
 
 def steady(case: Case, *names: str) -> Mapping[int, Choice]:
@@ -59,14 +62,19 @@ def _without(case: Case, names: tuple[str, ...]) -> dict[Asked, tuple[Exchange, 
         if not isinstance(sent, dict) or any(sent.get(name) is not None for name in names):
             continue
         answers = tuple(each for each in group if answer_of(case, each))
-        key = _core(sent, ()), credential
-        found[key] = found.get(key, ()) + answers
+        key = _core(group[0], ()), credential
+        found[key] = (found.get(key, ()) + answers)[:_MOST]
     return found
 
 
-def _core(sent: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _core(exchange: Exchange, names: tuple[str, ...]) -> str:
     """What is asked beside these properties, in whichever form; null and absent mean the same."""
-    left = {
-        name: value for name, value in sent.items() if value is not None and name not in _FORM and name not in names
-    }
-    return json.dumps(left, sort_keys=True)
+    memory, key = exchange.request.memory, (_core, names)
+    if key not in memory:
+        sent: Mapping[str, Any] = exchange.sent
+        left = {
+            name: value for name, value in sent.items() if value is not None and name not in _FORM and name not in names
+        }
+        memory[key] = json.dumps(left, sort_keys=True)
+    core: str = memory[key]
+    return core

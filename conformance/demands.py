@@ -145,7 +145,7 @@ def _outputs_regex(asked: Asked) -> TextForm | None:
 
 
 def _outputs_choice(asked: Asked) -> TextForm | None:
-    choices = _constraint(asked, "choice")
+    choices = _listed(_constraint(asked, "choice"), _is_text)
     return choice_form(choices) if choices else None
 
 
@@ -154,7 +154,8 @@ _LITERALS = re.compile(r'\s*(?:root|start)\s*(?:::=|:)\s*("[^"\\]*"(?:\s*\|\s*"[
 
 def _outputs_grammar(asked: Asked) -> TextForm | None:
     """Of grammars only the simplest: one of some texts."""
-    found = _LITERALS.fullmatch(_constraint(asked, "grammar") or "")
+    grammar = _constraint(asked, "grammar")
+    found = _LITERALS.fullmatch(grammar) if isinstance(grammar, str) else None
     return choice_form(re.findall(r'"([^"]*)"', found[1])) if found else None
 
 
@@ -182,12 +183,19 @@ def _tight(asked: Asked) -> TextForm | None:
     )
 
 
+_OPENING = {"additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if"}
+"""Keywords by which a schema names members beside its `properties`, or says itself what becomes of others."""
+
+
 def _closed(asked: Asked) -> TextForm | None:
-    schema = _outputs_schema(asked)
-    open_ = isinstance(schema, dict) and "properties" in schema and "additionalProperties" not in schema
-    if _flag(asked, "disable_additional_properties") is not True or not open_:
+    schema = _outputs_schema(asked) or {}
+    names = schema.get("properties")
+    if (
+        _flag(asked, "disable_additional_properties") is not True
+        or not isinstance(names, dict)
+        or _OPENING & schema.keys()
+    ):
         return None
-    names = schema["properties"] if schema else {}
 
     def fit(text: str, complete: bool) -> Fit:
         value = _read(text) if complete else None
@@ -230,5 +238,6 @@ DEMANDS: dict[str, Demand] = {
 
 
 def lacks_schema(asked: Asked) -> bool:
-    """Whether a request wants JSON by a schema and does not give one."""
-    return bool(_format_of(asked, "json_schema")) and not isinstance(_schema_of(asked), dict)
+    """Whether a request wants JSON by a schema and does not give one, here or beside the type as some vendors have it."""
+    wanted = _format_of(asked, "json_schema")
+    return bool(wanted) and "schema" not in wanted and not isinstance(_schema_of(asked), dict)

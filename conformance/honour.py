@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streamgauge.conformance.check import Case
+from streamgauge.conformance.isolation.poisoned import is_poison
 from streamgauge.conformance.law import laws_of, refuses
 from streamgauge.conformance.posting import not_plain
 from streamgauge.conformance.predicates import valid_request
@@ -27,7 +28,7 @@ def honour_rows(
     The cases are those of the operation; lines of findings about other operations are left out.
     """
     own = {each["check"]: each for each in findings if (each["target"], each["operation"]) == (target, operation.name)}
-    cases = [case for case in cases if valid_request(case)]
+    cases = [case for case in cases if valid_request(case) and not is_poison(case, case.exchange)]
     rows = []
     for path in request_paths(operation):
         laws = laws_of(operation, contract, path)
@@ -59,7 +60,11 @@ def _counts(finding: Mapping[str, Any]) -> Counter[Honour]:
 
 
 def _accepted(path: str, cases: list[Case]) -> Counter[Honour]:
-    """Of a property whose effect nobody sees: what became of requests that had nothing else unusual."""
+    """
+    Of a property whose effect nobody sees: what became of requests that had nothing else unusual.
+
+    Where one was answered, the server did not fail at others for this property.
+    """
     found: Counter[Honour] = Counter()
     for case in cases:
         if not _names(case.exchange.sent, path) or not not_plain(case) <= {head_of(path)}:
@@ -70,6 +75,8 @@ def _accepted(path: str, cases: list[Case]) -> Counter[Honour]:
             found[Honour.REFUSED] += 1
         elif case.exchange.status >= 500 and not case.exchange.rate_limited:
             found[Honour.SERVER_ERROR] += 1
+    if found[Honour.ACCEPTED]:
+        del found[Honour.SERVER_ERROR]
     return found
 
 

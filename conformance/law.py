@@ -11,7 +11,7 @@ from typing import Any
 
 from streamgauge.conformance.check import CHECKS, Case, Check, Departure, Judge, check
 from streamgauge.conformance.isolation.poisoned import is_poison
-from streamgauge.conformance.once import once
+from streamgauge.conformance.once import of_request, once
 from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.posting import not_plain, posted, said, shown
 from streamgauge.conformance.predicates import ended_answer, valid_request
@@ -65,6 +65,7 @@ class Law(Check):
         return {**super().declaration(), "properties": list(self.properties)}
 
 
+@of_request
 def given(case: Case) -> dict[str, Any]:
     """The documented properties of a request that are not null: null and absent mean the same."""
     sent, known = case.exchange.sent, case.operation.properties
@@ -138,8 +139,12 @@ def law(
     own = frozenset(map(head_of, paths)) | frozenset(needs_also)
     allowed = own | frozenset(beside)
 
+    @of_request
+    def asked_for(case: Case) -> bool:
+        return asks(given(case))
+
     def can_show(case: Case) -> bool:
-        if not (valid_request(case) and asks(given(case))) or is_poison(case, case.exchange):
+        if not (valid_request(case) and asked_for(case)) or is_poison(case, case.exchange):
             return False
         unusual = not_plain(case)
         if unusual and unusual <= own and (refuses(case) or _breaks(case)):

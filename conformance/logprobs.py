@@ -8,7 +8,7 @@ from typing import Any
 from streamgauge.conformance.assembly import Choice
 from streamgauge.wire.json import is_number
 
-__all__ = ["AS_ID", "REPLACEMENT", "Entry", "entries_of", "is_special", "reports_of", "spells"]
+__all__ = ["AS_ID", "REPLACEMENT", "Entry", "entries_of", "is_partial", "is_special", "reports_of", "spells"]
 
 AS_ID = re.compile(r"token_id:(\d+)")
 """A token that is told by its id."""
@@ -86,6 +86,11 @@ def _list(value: Any) -> list[Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def is_partial(token: str) -> bool:
+    """Whether a token is a part of a character, which no text can show: OpenAI's text completions name its bytes."""
+    return REPLACEMENT in token or token.startswith("bytes:\\x")
 
 
 def is_special(token: str) -> bool:

@@ -1,4 +1,9 @@
-"""What checks reckon over all exchanges of an operation, reckoned once: for each case anew, n of them would take n² steps."""
+"""
+What many checks reckon, reckoned once.
+
+Over all exchanges of an operation for each case anew, n of them would take n² steps; of one exchange or one request, the
+checks ask the same a hundred times.
+"""
 
 import functools
 from collections.abc import Callable
@@ -6,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from streamgauge.conformance.check import Case
 
-__all__ = ["once"]
+__all__ = ["of_exchange", "of_request", "once"]
 
 _About = ParamSpec("_About")
 _Result = TypeVar("_Result")
@@ -27,6 +32,39 @@ def once(reckon: Callable[Concatenate[Case, _About], _Result]) -> Callable[Conca
         if key not in memory:
             memory[key] = reckon(case, *args, **kwargs)
         result: _Result = memory[key]
+        return result
+
+    return remembering
+
+
+def of_exchange(reckon: Callable[[Case], _Result]) -> Callable[[Case], _Result]:
+    """Let a function be called once for an exchange. It may look at nothing but the case's own exchange."""
+
+    @functools.wraps(reckon)
+    def remembering(case: Case) -> _Result:
+        memory = case.exchange.memory
+        if reckon not in memory:
+            memory[reckon] = reckon(case)
+        result: _Result = memory[reckon]
+        return result
+
+    return remembering
+
+
+def of_request(reckon: Callable[[Case], _Result]) -> Callable[[Case], _Result]:
+    """
+    Let a function be called once for a request to an operation.
+
+    It may look at what was sent, the operation and the model, not at what came back. What it gives is not to be changed.
+    """
+
+    @functools.wraps(reckon)
+    def remembering(case: Case) -> _Result:
+        memory = case.exchange.request.memory
+        key = (reckon, id(case.operation), case.model)
+        if key not in memory:
+            memory[key] = case.operation, reckon(case)  # as long as the operation is held, nobody else has its id
+        result: _Result = memory[key][1]
         return result
 
     return remembering

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from streamgauge.conformance.exploring.budget import TOPIC
 from streamgauge.conformance.probes.auth import auth
 from streamgauge.conformance.probes.forms import claims, forms
+from streamgauge.conformance.probes.generated import begin_drawing, generated
 from streamgauge.conformance.probes.isolation import leaving, nonces
 from streamgauge.conformance.probes.laws import laws
 from streamgauge.conformance.probes.laws.request_limits import bodies
@@ -125,6 +126,8 @@ def plan(
     wanted = tuple(select)
     budget = BUDGET_TOKENS if budget_tokens is None else budget_tokens
     result = Plan(budget, tries=1 if detect_rate is None else tries_for(detect_rate))
+    if _wants(_GENERATED, wanted):
+        begin_drawing(operation for target in targets for operation in target.contract.operations)
     for target in targets:
         for operation in target.contract.operations:
             left = budget
@@ -145,8 +148,6 @@ def _probes(
     target: Target, operation: Operation, wanted: tuple[str, ...], *, destructive: bool
 ) -> Iterator[Probe | FollowUp]:
     """The probes of one operation that are wanted, in the order in which the budget is spent on them."""
-    from streamgauge.conformance.probes.generated import generated
-
     tables: list[Iterable[Probe | FollowUp]] = [
         forms(operation, target.model),
         variants(operation, target.model, target.contract.profile),
@@ -193,6 +194,15 @@ def _wants(topic: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or any(_in_topic(name, topic) for name in wanted)
 
 
+def _draws(targets: Sequence[Target], name: str) -> bool:
+    """Whether it names an exploration of one of the targets."""
+    if not _in_topic(name, TOPIC):
+        return False
+    from streamgauge.conformance.exploring.exploration import explorations_of
+
+    return any(explorations_of(operation, [name]) for target in targets for operation in target.contract.operations)
+
+
 def require_probes(targets: Sequence[Target], select: Iterable[str], *, destructive: bool = False) -> None:
     """
     Refuse a selection of probes that selects nothing, before anything is sent.
@@ -203,10 +213,10 @@ def require_probes(targets: Sequence[Target], select: Iterable[str], *, destruct
     targets = [replace(target, model=target.model or "MODEL") for target in targets]
     for name in select:
         topic = name.partition(".")[0]
-        if topic in (_GENERATED, TOPIC):
-            continue  # made from the document, or drawn at random: there are always some
+        if topic == _GENERATED:
+            continue  # made from the document: there are always some
         planned = plan(targets, select=[name], destructive=destructive)
-        if not planned.planned and not planned.not_run:
+        if not planned.planned and not planned.not_run and not _draws(targets, name):
             hint = (
                 "Topics: form, pair, law, isolation, alone, refusal, auth, generated, explore; poison with --destructive. "
                 "`streamgauge list probes` shows every id."

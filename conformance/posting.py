@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.check import Case, Departure
+from streamgauge.conformance.once import of_request
 from streamgauge.conformance.predicates import answered, key_refused, sends_key
 from streamgauge.contract.media import is_json
 from streamgauge.outcomes import Outcome
@@ -116,9 +117,11 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 """Property of every request → whether no server could refuse its value, which is valid by the document."""
 
 
-def not_plain(case: Case) -> set[str]:
+@of_request
+def not_plain(case: Case) -> frozenset[str]:
     """The documented properties of a request that a server might refuse."""
-    return {name for name, value in _documented_members(case) if not (name in _PLAIN and _PLAIN[name](value))}
+    members = _documented_members(case)
+    return frozenset(name for name, value in members if not (name in _PLAIN and _PLAIN[name](value)))
 
 
 def _documented_members(case: Case) -> list[tuple[str, Any]]:

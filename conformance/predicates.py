@@ -4,6 +4,7 @@ from typing import Any
 
 from streamgauge.conformance.check import Case
 from streamgauge.conformance.limits import beyond_limit
+from streamgauge.conformance.once import of_exchange, of_request
 from streamgauge.contract.contract import CHAT, COMPLETIONS, JSON, SSE, Contract, Operation
 from streamgauge.contract.features import features_used
 from streamgauge.wire.exchange import Chunk, Credential, Ending, Evidence, reports_error
@@ -75,20 +76,22 @@ def payloads(case: Case) -> list[Chunk]:
     return case.exchange.stream.payloads
 
 
+@of_exchange
 def chunked(case: Case) -> bool:
     """A stream with at least one payload, all of which was kept: `sse.*` says so where a limit of ours was passed."""
     return streamed(case) and bool(payloads(case)) and beyond_limit(case.exchange.stream) is None
 
 
+@of_exchange
 def ended(case: Case) -> bool:
     """A stream with payloads that came to its end: one that was cut off or failed is judged elsewhere."""
     return chunked(case) and case.exchange.stream.error is None and bool(case.exchange.stream.done)
 
 
+@of_exchange
 def object_answer(case: Case) -> bool:
     """A whole answer that is a JSON object and no error report."""
-    body = case.exchange.json.value
-    return whole(case) and isinstance(body, dict) and not reports_error(body)
+    return whole(case) and isinstance(case.exchange.json.value, dict) and not reports_error(case.exchange.json.value)
 
 
 def ended_answer(case: Case) -> bool:
@@ -110,10 +113,14 @@ def valid_request(case: Case) -> bool:
 
     Computed from the contract, whatever the sender of the request thought of it.
     """
+    return sends_key(case) and _allowed(case)
+
+
+@of_request
+def _allowed(case: Case) -> bool:
     body = case.exchange.sent
     return (
-        sends_key(case)
-        and case.exchange.request.method == case.operation.method
+        case.exchange.request.method == case.operation.method
         and isinstance(body, dict)
         and body.get("model") == case.model
         and case.operation.request.accepts(body)
@@ -122,12 +129,16 @@ def valid_request(case: Case) -> bool:
 
 def unknown_model(case: Case) -> bool:
     """A request that would be valid if it did not name a model that does not exist."""
+    return sends_key(case) and _allowed_but_for_model(case)
+
+
+@of_request
+def _allowed_but_for_model(case: Case) -> bool:
     body = case.exchange.sent
     return (
         isinstance(body, dict)
         and isinstance(body.get("model"), str)
         and body["model"] != case.model
-        and sends_key(case)
         and case.operation.request.accepts(body)
     )
 

@@ -1,16 +1,17 @@
 """What an answer tells of its prompt: the tokens and their log-probabilities, where each family has them."""
 
 import dataclasses
-from collections.abc import Iterable
 from typing import Any
 
-from streamgauge.conformance.assembly import Choice, answer_in
+from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import Case
 from streamgauge.conformance.once import once
+from streamgauge.conformance.tokens import counts
+from streamgauge.conformance.told_ids import ids_in
 from streamgauge.contract.contract import CHAT
 from streamgauge.wire.exchange import Chunk
 
-__all__ = ["ids_in", "members_of", "prompt_ids_of", "prompt_logprobs_in", "text_by_ids", "told_ids"]
+__all__ = ["counts_prompts", "ids_of_prompts", "members_of", "prompt_logprobs_in", "text_by_ids"]
 
 
 def members_of(case: Case, name: str) -> list[tuple[Any, Chunk | None]]:
@@ -35,12 +36,7 @@ def prompt_logprobs_in(case: Case) -> list[list[Any]]:
     return [each for each in found if isinstance(each, list)]
 
 
-def told_ids(choice: Choice) -> list[int] | None:
-    """The ids of a choice's tokens, in the order of the stream; None where none are told."""
-    return ids_in(part.get("token_ids") for part in choice.parts)
-
-
-def prompt_ids_of(case: Case) -> list[list[int]] | None:
+def ids_of_prompts(case: Case) -> list[list[int]] | None:
     """The ids of each prompt's tokens; None unless every one is told."""
     if case.operation.family == CHAT:
         found = [ids_in([value]) for value, _ in members_of(case, "prompt_token_ids")[:1]]
@@ -56,10 +52,11 @@ def prompt_ids_of(case: Case) -> list[list[int]] | None:
     return known if known and len(known) == len(found) else None
 
 
-def ids_in(values: Iterable[Any]) -> list[int] | None:
-    """Lists of token ids as one; None where there is no list of integers."""
-    lists = [value for value in values if isinstance(value, list) and all(type(each) is int for each in value)]
-    return [each for value in lists for each in value] if lists else None
+@once
+def counts_prompts(case: Case) -> bool:
+    """Whether the prompt tokens that the answers count differ at all: a server that always says the same counts nothing."""
+    told = (counts(exchange, "prompt_tokens") for exchange in case.others if exchange.status == 200)
+    return len({found[0] for found in told if found}) > 1
 
 
 @once
@@ -70,7 +67,7 @@ def _texts_of_prompts(case: Case) -> dict[tuple[int, ...], str]:
         sent = exchange.sent
         if exchange.status != 200 or not isinstance(sent, dict) or not isinstance(sent.get("prompt"), str):
             continue
-        told = prompt_ids_of(dataclasses.replace(case, exchange=exchange))
+        told = ids_of_prompts(dataclasses.replace(case, exchange=exchange))
         if told and len(told) == 1 and told[0]:
             found[tuple(told[0])] = sent["prompt"]
     return found

@@ -9,7 +9,7 @@ from streamgauge.conformance.assembly import Answer, answer_in
 from streamgauge.conformance.check import Case
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
-from streamgauge.conformance.predicates import ended, object_answer
+from streamgauge.conformance.predicates import ended_answer
 from streamgauge.wire.exchange import Exchange
 
 __all__ = ["Question", "answer_of", "first_of", "questions", "same_twice"]
@@ -17,8 +17,12 @@ __all__ = ["Question", "answer_of", "first_of", "questions", "same_twice"]
 
 def answer_of(case: Case, exchange: Exchange) -> Answer | None:
     """What another exchange of the case's operation says; None where it has no answer, or none that came to its end."""
-    other = dataclasses.replace(case, exchange=exchange)
-    return answer_in(exchange) if (ended(other) if exchange.wants_stream else object_answer(other)) else None
+    memory = exchange.memory
+    if answer_of not in memory:
+        other = dataclasses.replace(case, exchange=exchange)
+        memory[answer_of] = answer_in(exchange) if ended_answer(other) else None
+    answer: Answer | None = memory[answer_of]
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,27 @@ from streamgauge.conformance.predicates import valid_request
 from streamgauge.conformance.questions import answer_of
 from streamgauge.wire.json import is_number
 
-__all__ = ["HOT", "NARROWING", "Sample", "greedy_texts", "hot_texts", "is_greedy", "is_hot", "number", "samples"]
+__all__ = [
+    "HOT",
+    "MOST",
+    "NARROWING",
+    "Sample",
+    "greedy_texts",
+    "hot_texts",
+    "is_greedy",
+    "is_hot",
+    "number",
+    "samples",
+]
 
 HOT = 1.5
 """From this temperature on the next token is anybody's guess wherever a model has a choice at all."""
 
 HOTTEST = 2
 """Many servers take no more."""
+
+MOST = 64
+"""So many answers of one kind tell what all of them would; each case looks at them."""
 
 NARROWING = frozenset({"top_k", "top_p", "min_p"})
 """Properties that leave only some tokens to choose from."""
@@ -43,7 +58,7 @@ class Sample:
 
 
 def samples(case: Case) -> tuple[Sample, ...]:
-    """The answers to the case's question, whatever the sampling."""
+    """Answers to the case's question, whatever the sampling: of each kind the first ones, if they are many."""
     return _by_question(case).get(_question(given(case)), ())
 
 
@@ -81,6 +96,7 @@ def is_hot(asked: Mapping[str, Any]) -> bool:
 @once
 def _by_question(case: Case) -> dict[str, tuple[Sample, ...]]:
     found: dict[str, list[Sample]] = {}
+    kinds: Counter[str] = Counter()
     for exchange in case.others:
         other = dataclasses.replace(case, exchange=exchange)
         if exchange.status != 200 or not valid_request(other):
@@ -88,6 +104,12 @@ def _by_question(case: Case) -> dict[str, tuple[Sample, ...]]:
         asked = given(other)
         if isinstance(asked.get("prompt"), list):
             continue  # its choices are of several questions
+        kind = json.dumps(
+            {name: value for name, value in asked.items() if name not in {"seed", *_FORM}}, sort_keys=True
+        )
+        kinds[kind] += 1
+        if kinds[kind] > MOST:
+            continue
         answer = answer_of(case, exchange)
         texts = [choice.generated.strip() for choice in answer.choices.values()] if answer else []
         settings = {name: value for name, value in asked.items() if name in _SAMPLING}

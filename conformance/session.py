@@ -12,6 +12,7 @@ from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.captures.gather import Captures
 from streamgauge.captures.secrets import redact_text
+from streamgauge.conformance.blotted import blotted
 from streamgauge.conformance.check import CHECKS, Case, Check, select
 from streamgauge.conformance.exploring.budget import EXPLORE_TOKENS
 from streamgauge.conformance.honour import honour_rows
@@ -21,6 +22,7 @@ from streamgauge.conformance.plan import NotRun, Plan, plan
 from streamgauge.conformance.recording import record
 from streamgauge.contract.contract import Operation
 from streamgauge.errors import UsageError
+from streamgauge.redaction import Redactor
 from streamgauge.target import Target
 from streamgauge.traceability import traceability_lines
 from streamgauge.wire.exchange import Exchange
@@ -112,6 +114,10 @@ class Settings:
             for operation in target.contract.operations
         }
 
+    @functools.cached_property
+    def _redactors(self) -> dict[str, Redactor]:
+        return {target.name: target.redactor for target in self.targets}
+
     def infer_into(self, writer: BundleWriter) -> None:
         """Write the schemas of the answers that the documents leave open, if there are any."""
         if lines := inferred_lines(self._cases):
@@ -120,7 +126,8 @@ class Settings:
     def judge(self, item: Item) -> Finding:
         """What the item's check finds in the bundle."""
         cases = self._cases[item.target.name, item.operation.name]
-        return judge(item.check, cases, item.operation, item.target.contract, item.target.name)
+        found = judge(item.check, cases, item.operation, item.target.contract, item.target.name)
+        return blotted(found, self._redactors[item.target.name])
 
     def honour(self, findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The honour table of every operation, given the lines of all findings."""

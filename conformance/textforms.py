@@ -143,7 +143,7 @@ def choice_form(choices: Iterable[str]) -> TextForm:
 def regex_form(pattern: str) -> TextForm | None:
     """A text that a pattern matches from its beginning to its end; None where the pattern cannot be read."""
     try:
-        compiled = regex.compile(pattern)
+        compiled = regex.compile(pattern, regex.DOTALL)  # to xgrammar a dot is any character
     except (regex.error, RecursionError, OverflowError):
         return None
 

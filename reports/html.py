@@ -24,6 +24,9 @@ _UNSEEN = re.compile(
 _REASONS = 6
 """How many of the gate's reasons are shown at once; the others are folded away."""
 
+_ATTENTION = 20
+"""How many lines of what needs attention in the honour table are shown at once; the others are folded away."""
+
 
 def report_html(report: Report) -> bytes:
     """The report as HTML in UTF-8."""
@@ -66,6 +69,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         shown=SHOWN,
         reasons_shown=_REASONS,
+        attention_shown=_ATTENTION,
         outcome_meaning=OUTCOME_MEANING,
         honour_meaning=HONOUR_MEANING,
         metrics=METRICS,

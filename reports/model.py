@@ -10,8 +10,9 @@ from typing import Any
 from streamgauge.bundle.reader import Bundle
 from streamgauge.outcomes import Outcome
 from streamgauge.reports.auth import KeyForm, key_forms
+from streamgauge.reports.explored import Exploration, Failure, explorations_in
 from streamgauge.reports.findings import Finding, findings_of
-from streamgauge.reports.honour import HonourRow, honour_rows
+from streamgauge.reports.honour import HonourTable, honour_table
 from streamgauge.reports.load import LoadReport, load_report
 from streamgauge.reports.traceability import Statements, statements_in
 
@@ -94,8 +95,11 @@ class Report:
     statements: tuple[Statements, ...]
     """Of the operations whose documents we ship."""
 
-    honour: tuple[HonourRow, ...]
+    honour: HonourTable
     """What each operation does about the properties of requests."""
+
+    explored: tuple[Exploration, ...]
+    """What requests drawn at random have shown."""
 
     keys: tuple[KeyForm, ...]
     """The forms of the key that were tried out."""
@@ -107,6 +111,15 @@ class Report:
     def counts(self) -> dict[Outcome, int]:
         """How many findings have which outcome."""
         return counted(self.findings)
+
+    @property
+    def smallest(self) -> dict[str, list[tuple[Exploration, Failure]]]:
+        """By the place of a finding, the explorations that found its check, with the smallest request that still fails."""
+        found: dict[str, list[tuple[Exploration, Failure]]] = {}
+        for each in self.explored:
+            if each.failure and each.failure.anchor:
+                found.setdefault(each.failure.anchor, []).append((each, each.failure))
+        return found
 
     @property
     def captured(self) -> bool:
@@ -149,7 +162,8 @@ def report_of(directory: Path) -> Report:
         findings=findings,
         inferred=tuple(_inferred(line) for line in bundle.inferred),
         statements=statements_in(bundle, findings),
-        honour=honour_rows(bundle, columns, findings),
+        honour=honour_table(bundle, columns, findings),
+        explored=explorations_in(bundle, findings),
         keys=key_forms(bundle, columns),
         load=load,
     )

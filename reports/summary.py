@@ -14,6 +14,8 @@ Keys, in this order (absent knowledge is null, never 0)::
     findings       those that are neither pass nor not-applicable, most severe first: check, level, outcome, target,
                    operation, title, counts, reason, known, examples (exchange, outcome, expected, actual)
     honour         target → operation → word (ignored, honoured, ...) → paths of request properties
+    explored       for each exploration: exploration, target, operation, seed, examples, requests, tokens (at most), stopped (why
+                   before its time), failure (null, or check, expected, actual, properties, body, replays, departed)
     load           null without a load run:
       run            load.json
       requests, outcomes, token_sources
@@ -35,6 +37,7 @@ from streamgauge.metrics.definitions import RATES, Metric
 from streamgauge.metrics.statistics import Quantile
 from streamgauge.metrics.summary import Distribution
 from streamgauge.outcomes import Level, Outcome
+from streamgauge.reports.explored import Exploration, Failure
 from streamgauge.reports.findings import Finding
 from streamgauge.reports.load import LoadReport
 from streamgauge.reports.model import Report, counted
@@ -60,6 +63,7 @@ def summary_json(report: Report) -> bytes:
         "levels": {level: counted(finding for finding in report.findings if finding.level is level) for level in Level},
         "findings": [_finding(finding) for finding in report.findings if finding.outcome not in _UNTOLD],
         "honour": _honour(report),
+        "explored": [_explored(each) for each in report.explored],
         "load": _load(report.load) if report.load else None,
         "documents": [
             {
@@ -113,12 +117,26 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _honour(report: Report) -> dict[str, dict[str, dict[str, list[str]]]]:
     found: dict[str, dict[str, dict[str, list[str]]]] = {}
-    for row in report.honour:
-        for (target, operation), cell in zip(report.columns, row.cells, strict=True):
+    for row in report.honour.rows:
+        for (target, operation), cell in zip(report.honour.columns, row.cells, strict=True):
             if cell.word:
                 words = found.setdefault(target, {}).setdefault(operation, {})
                 words.setdefault(cell.word, []).append(row.path)
     return found
+
+
+def _explored(explored: Exploration) -> dict[str, Any]:
+    names = ("target", "operation", "seed", "examples", "requests", "tokens", "stopped")
+    return {
+        "exploration": explored.id,
+        **{name: getattr(explored, name) for name in names},
+        "failure": _failure(explored.failure) if explored.failure else None,
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    names = ("check", "expected", "actual", "properties", "replays", "departed")
+    return {**{name: getattr(failure, name) for name in names}, "body": json.loads(failure.body)}
 
 
 def _load(load: LoadReport) -> dict[str, Any]:

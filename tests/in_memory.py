@@ -86,7 +86,8 @@ def send(
         target=target.name,
         operation="" if probe.models else item.operation.name,
         probe=probe.id,
-        request=SentRequest(probe.method, redactor.text(url), _blotted(redactor, headers), probe.content, credential),
+        request=(rehearsed and rehearsed.sent(id_, request))
+        or SentRequest(probe.method, redactor.text(url), _blotted(redactor, headers), probe.content, credential),
         started=datetime.fromtimestamp(now, UTC).isoformat(),
         wire=wire,
         reads=reads,

@@ -7,7 +7,7 @@ from streamgauge.reference.drafts import Draft
 from streamgauge.reference.faults.fault import Fault, Stage
 from streamgauge.reference.faults.switched import SwitchedFaults, settle
 from streamgauge.reference.messages import Reply, Request
-from streamgauge.wire.exchange import Exchange
+from streamgauge.wire.exchange import Exchange, SentRequest
 
 SENDING = ["none"]
 """Id of the exchange that is being sent."""
@@ -49,17 +49,23 @@ class Rehearsed:
 
     def spared(self, id_: str, request: Request) -> Exchange | None:
         """The right exchange of this request, where no fault can strike it."""
-        drafts = self._drafts.get(id_)
-        if drafts is None or drafts[Stage.REQUEST].request != request:
+        if not self._knows(id_, request):
             return None
+        drafts = self._drafts[id_]
         struck = any(fault.concerns(drafts[fault.stage]) for fault in self._faults)
-        assert not any(draft.memory for draft in drafts.values()), "a fault that remembers before it strikes"
+        assert not any(draft.memory for draft in drafts.values()), "a fault remembers before it strikes"
         return None if struck else self._exchanges[id_]
 
     def same(self, id_: str, request: Request, reply: Reply) -> Exchange | None:
         """The right exchange of this request, where the reply is the right one byte for byte."""
-        drafts = self._drafts.get(id_)
-        if drafts is None or drafts[Stage.REQUEST].request != request:
+        if not self._knows(id_, request):
             return None
-        right = drafts[Stage.WIRE]
+        right = self._drafts[id_][Stage.WIRE]
         return self._exchanges[id_] if (right.end, right.writes) == (reply.end, reply.writes) else None
+
+    def sent(self, id_: str, request: Request) -> SentRequest | None:
+        """The request as the right exchange holds it: much about it has been reckoned already."""
+        return self._exchanges[id_].request if self._knows(id_, request) else None
+
+    def _knows(self, id_: str, request: Request) -> bool:
+        return id_ in self._drafts and self._drafts[id_][Stage.REQUEST].request == request

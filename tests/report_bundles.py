@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-from streamgauge.bundle.layout import HONOUR
+from streamgauge.bundle.layout import EXPLORED, HONOUR
 from streamgauge.bundle.reader import read_lines
 from streamgauge.bundle.writer import BundleWriter, LineWriter, write_whole
 from streamgauge.metrics.record import Outcome as LoadOutcome
@@ -131,6 +131,7 @@ def full_bundle(directory: Path) -> Path:
         for number, row in enumerate(_FINDINGS):
             findings.write(_finding(number, *row))
     write_whole(directory / HONOUR, honour())
+    write_whole(directory / EXPLORED, explored())
     _write_records(directory)
     writer.load(load())
     writer.gate(
@@ -159,6 +160,52 @@ def honour() -> list[dict[str, Any]]:
         {**stop, "operation": TEXT, "honour": "honoured", "counts": {"honoured": 4}},
         {**plain, "property": "user", "operation": CHAT, "honour": "accepted", "reason": "<b>nobody</b> sees it"},
         {**plain, "property": "suffix", "operation": TEXT, "honour": "not probed", "reason": "the budget"},
+    ]
+
+
+def explored() -> list[dict[str, Any]]:
+    """Three explorations: one that found something, one that found nothing, one whose find has no finding."""
+    plain: dict[str, Any] = {"target": "house", "operation": CHAT, "seed": 7, "examples": 10, "requests": 14}
+    found = {
+        "check": "sampling.stop",
+        "level": "MUST",
+        "outcome": "ignored",
+        "checks": ["sampling.stop", "finish.reason"],
+        "expected": "a text that ends before '\u2028'",
+        "actual": HOSTILE,
+        "body": {"model": "m", "stop": "\u2028</pre>"},
+        "properties": ["stop", "n"],
+        "exchanges": ["gone-1", "main-0", "main-3"],
+        "replays": 3,
+        "departed": 2,
+    }
+    lost = {**found, "check": "pair.text", "checks": ["pair.text"], "properties": [], "exchanges": ["gone-2"]}
+    return [
+        {
+            **plain,
+            "exploration": "explore.stops",
+            "title": "Stop strings",
+            "tokens": 1470,
+            "stopped": "",
+            "failure": found,
+        },
+        {
+            **plain,
+            "exploration": "explore.prompts",
+            "title": "Prompts",
+            "tokens": 1332,
+            "stopped": "the tokens were spent",
+            "failure": None,
+        },
+        {
+            **plain,
+            "operation": TEXT,
+            "exploration": "explore.prompts",
+            "title": "Prompts",
+            "tokens": 60,
+            "stopped": "the target had stopped answering",
+            "failure": {**lost, "replays": 0, "departed": 0},
+        },
     ]
 
 
@@ -248,9 +295,10 @@ def validate_bundle(directory: Path) -> None:
     for name in ("meta", "load", "gate"):
         if (directory / f"{name}.json").exists():
             _validator(name).validate(json.loads((directory / f"{name}.json").read_bytes()))
-    if (directory / HONOUR).exists():
-        for each in json.loads((directory / HONOUR).read_bytes()):
-            _validator("honour").validate(each)
+    for name in (HONOUR, EXPLORED):
+        if (directory / name).exists():
+            for each in json.loads((directory / name).read_bytes()):
+                _validator(name.removesuffix(".json")).validate(each)
     if (directory / "checks.json").exists():
         for each in json.loads((directory / "checks.json").read_bytes()):
             _validator("check").validate(each)

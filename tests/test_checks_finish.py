@@ -97,6 +97,19 @@ def test_when_a_streamed_choice_ends(case: str) -> None:
     assert departed("seekr-chat", stream("seekr-chat", change)) == expected
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [({}, Outcome.WARN), ({"repetition_detection": {"max_pattern_size": 1, "min_count": 4}}, Outcome.NOT_RUN)],
+)
+def test_who_asks_for_an_end_at_repetitions_may_get_a_word_for_it(asked: dict[str, Any], expected: Outcome) -> None:
+    """Clients' lists have none (vLLM says `repetition`)."""
+    answer = whole("seekr-chat", lambda body: body["choices"][0].update(finish_reason="repetition"), **asked)
+    streamed = stream("seekr-chat", lambda payloads: _reasons(payloads, None, "repetition"), **asked)
+
+    assert outcomes_of("seekr-chat", answer)["finish.whole"] is expected
+    assert outcomes_of("seekr-chat", streamed)["finish.stream-reason"] is expected
+
+
 def test_a_stream_without_choices_says_nothing_about_their_reasons() -> None:
     """Where no chunk has a choice, `chunk.choice-indexes` says so, and nothing is known of the key."""
     found = outcomes_of("seekr-chat", stream("seekr-chat", lambda payloads: payloads.__delitem__(slice(0, -1))))

@@ -95,6 +95,7 @@ def test_nonces_are_told_apart_and_prove_themselves() -> None:
         ((asked("a"), said("x", id="1")), (asked("b"), said("y", id="1")), Outcome.WARN),
         ((asked("a"), said("x", id="x-1")), (asked("b", stream=True), streamed("y")), Outcome.WARN),
         ((asked("a"), said("x", id="1")), (asked("a"), said("x", id="1")), Outcome.PASS),  # a cache
+        ((asked("a"), said("x", id="1")), (asked("a", user="b"), said("x", id="1")), Outcome.PASS),  # as LiteLLM has it
         (
             (asked("a", request_id="r"), said("x", id="r")),
             (asked("b", request_id="r"), said("y", id="r")),
@@ -164,6 +165,8 @@ ALL = 4 * 256
         ((look(9, 0), *STREAMS, look(11, 4, 90), look(15, 4, 400)), Outcome.WARN),
         ((look(9, 0), *STREAMS, look(11, 4, 90), look(15, 0, ALL)), Outcome.WARN),
         ((look(9, 0), *STREAMS, look(11, 3, 90), look(15, 2, 400)), Outcome.INCONCLUSIVE),  # perhaps others' requests
+        ((look(9, 0), *STREAMS, look(11, 1, 90), look(15, 6, 400)), Outcome.INCONCLUSIVE),  # surely they are
+        ((look(9, 0), *STREAMS, look(11, 1, 90), look(15, 0, ALL)), Outcome.PASS),  # another's answer, and its tokens
         ((look(9, 2), *STREAMS, look(11, 6, 90), look(15, 6, 400)), Outcome.INCONCLUSIVE),
         ((look(9, 0, status=404), *STREAMS, look(11, 4, status=404)), Outcome.INCONCLUSIVE),
         ((plain(9, 0.2), *STREAMS, plain(11, 0.2)), Outcome.INCONCLUSIVE),  # it may only have had room
@@ -225,9 +228,15 @@ def error(**members: Any) -> bytes:
     return json.dumps({"error": {"message": "no", **members}}).encode()
 
 
-def tokens(count: int) -> bytes:
+def tokens(count: int, **details: int) -> bytes:
     """An answer that counts so many prompt tokens."""
-    return said("x", usage={"prompt_tokens": count, "completion_tokens": 1, "total_tokens": count + 1})
+    counted = {"prompt_tokens": count, "completion_tokens": 1, "total_tokens": count + 1}
+    told = {"prompt_tokens_details": {f"{name}_tokens": value for name, value in details.items()}} if details else {}
+    return said("x", usage={**counted, **told})
+
+
+SHORT = (asked("x"), tokens(5))
+"""What shows that this server counts prompts."""
 
 
 REFUSED = error(type="invalid_request_error", code=400)
@@ -245,8 +254,15 @@ TOO_LONG = error(type="context_length_exceeded", code=400)
         ("limit.context-status", [(LONG, tokens(300))] * 2, Outcome.NOT_RUN),  # it has more room than it says
         ("limit.context-status", [(LONG, http(400, TOO_LONG)), (LONG, http(429, b""))], Outcome.PASS),
         ("limit.silent-truncation", [(LONG, http(400, TOO_LONG))], Outcome.PASS),
-        ("limit.silent-truncation", [(LONG, tokens(600))], Outcome.PASS),
-        ("limit.silent-truncation", [(LONG, tokens(100))], Outcome.FAIL),
+        ("limit.silent-truncation", [SHORT, (LONG, tokens(600))], Outcome.PASS),
+        ("limit.silent-truncation", [SHORT, (LONG, tokens(100))], Outcome.FAIL),
+        ("limit.silent-truncation", [SHORT, (LONG, tokens(151))], Outcome.PASS),  # four characters a token, guessed
+        (
+            "limit.silent-truncation",
+            [(LONG, tokens(0)), (asked("x"), tokens(0))],
+            Outcome.NOT_RUN,
+        ),  # nothing is counted
+        ("limit.silent-truncation", [SHORT, (LONG, tokens(12, cached=288))], Outcome.PASS),  # less what it had cached
         ("limit.silent-truncation", [({**LONG, "truncate_prompt_tokens": 50}, tokens(50))], Outcome.NOT_RUN),
         ("limit.silent-truncation", [(LONG, said("x", usage=None))], Outcome.NOT_RUN),
         ("limit.silent-truncation", [(asked("x " * 300), tokens(5))], Outcome.NOT_RUN),  # who knows its tokens
@@ -276,7 +292,10 @@ LARGE = {**request(OPERATION), "model": "none", "x_padding": "x" * 2**20}
         (http(404, REFUSED), Outcome.PASS),
         (http(413, b"<html>", media_type="text/html"), Outcome.PASS),  # the body of an error is judged elsewhere
         (http(400, REFUSED), Outcome.WARN),
-        (http(200, b"{}"), Outcome.WARN),
+        (
+            http(200, b"{}"),
+            Outcome.NOT_RUN,
+        ),  # not too large for it; that it takes any model, `request.model-unknown` says
         (http(502, b""), Outcome.NOT_RUN),  # a failure is another check's
     ],
 )

@@ -81,7 +81,8 @@ def test_max_completion_tokens_limits_what_is_generated(
     ("spec", "changes", "spent", "expected"),
     [
         ("openai-completions", {"max_tokens": ...}, 16, PASS),
-        ("openai-completions", {"max_tokens": None}, 17, FAIL),
+        ("openai-completions", {"max_tokens": ...}, 17, FAIL),
+        ("openai-completions", {"max_tokens": None}, 17, NOT_RUN),  # vLLM takes null for no limit
         ("seekr-completions", {"max_tokens": ..., "n": 2}, 32, PASS),
         ("seekr-completions", {"max_tokens": ...}, 64, FAIL),
         ("seekr-completions", {"max_tokens": 64}, 64, NOT_RUN),
@@ -105,8 +106,13 @@ def test_the_default_limit_holds(spec: str, changes: dict[str, Any], spent: int 
         ({"min_tokens": 4}, 3, "content_filter", NOT_RUN),
         ({"min_tokens": 0}, 1, "stop", NOT_RUN),
         ({"min_tokens": 4, "n": 2}, 7, "stop", IGNORED),
-        ({"min_tokens": 4, "stop": "x"}, 3, "stop", IGNORED),
-        ({"min_tokens": 4, "stop_token_ids": [3]}, 3, "stop", IGNORED),
+        ({"min_tokens": 4, "stop": "x"}, 2, "stop", IGNORED),
+        ({"min_tokens": 4, "stop": "x"}, 3, "stop", PASS),  # what is left out of the text may not be counted
+        ({"min_tokens": 4, "stop_token_ids": [3]}, 2, "stop", IGNORED),
+        ({"min_tokens": 4, "stop_token_ids": [3]}, 3, "stop", PASS),
+        ({"min_tokens": 4}, 3, "length", NOT_RUN),  # the context ended it
+        ({"min_tokens": 9}, 8, "length", NOT_RUN),  # the limit is lower
+        ({"min_tokens": 9}, 5, "stop", NOT_RUN),
         ({"min_tokens": 4, "tools": [{"type": "function", "function": {"name": "f"}}]}, 3, "tool_calls", NOT_RUN),
     ],
 )
@@ -166,7 +172,7 @@ def test_a_finish_reason_alone_does_not_prove_that_the_end_was_heeded(spent: int
         ({"truncate_prompt_tokens": 4}, 4, PASS),
         ({"truncate_prompt_tokens": 4}, 3, PASS),
         ({"truncate_prompt_tokens": 4}, 9, IGNORED),
-        ({"truncate_prompt_tokens": 4, "truncation_side": "left"}, 5, IGNORED),
+        ({"truncate_prompt_tokens": 4, "truncation_side": "left"}, 5, FAIL),  # truncated, but not as far
         ({"truncate_prompt_tokens": -1}, 9, NOT_RUN),  # as many as the context holds
         ({"truncate_prompt_tokens": 9}, 9, NOT_RUN),  # the prompt is no longer than that
         ({"truncate_prompt_tokens": 4, "prompt": ["a", "b"]}, 8, NOT_RUN),  # the sum of two prompts
@@ -221,6 +227,7 @@ PERIOD = [7, 8] * 8
         ({"max_pattern_size": 1, "min_count": 4}, GO, GO[:4], "stop", PASS),
         ({"max_pattern_size": 1, "min_count": 4}, GO, GO[:4], "repetition", PASS),
         ({"max_pattern_size": 1, "min_count": 4}, GO, GO[:5], "stop", PASS),  # noticed one step later
+        ({"max_pattern_size": 1, "min_count": 4}, GO, GO[:8], "stop", PASS),  # a step brought four tokens at once
         ({"max_pattern_size": 1, "min_count": 4}, GO, GO, "length", IGNORED),
         ({"max_pattern_size": 1, "min_count": 4}, GO, GO[:2], "stop", FAIL),
         ({"max_pattern_size": 3, "min_pattern_size": 3, "min_count": 2}, GO, GO[:6], "stop", PASS),

@@ -326,14 +326,14 @@ def test_no_likeliest_tokens_may_be_null() -> None:
         answer = answer_of(COMPLETIONS)
         _arrays(answer).update(top_logprobs=tops)
 
-        assert set(departed(judged(COMPLETIONS, answer, logprobs=0))) <= {"logprobs.lengths"}
+        assert departed(judged(COMPLETIONS, answer, logprobs=0)) == {}
 
 
-def echoed(numbers: list[Any], tokens: list[str] | None = None) -> dict[str, Outcome]:
-    """An echo of `The sky is` with these numbers for its tokens."""
+def echoed(numbers: list[Any], tokens: list[str] | None = None, read: int = 0) -> dict[str, Outcome]:
+    """An echo of `The sky is` with these numbers for its tokens, of which so many were read."""
     prompt = ["The", " sky", " is", " a"][:3] if tokens is None else tokens
     report = report_of(COMPLETIONS, [*prompt, *TOKENS], [*numbers, *NUMBERS])
-    answer = answer_of(COMPLETIONS, PROMPT + TEXT, report)
+    answer = answer_of(COMPLETIONS, PROMPT + TEXT, report) | {"usage": usage(read or len(prompt))}
     return judged(COMPLETIONS, answer, prompt=PROMPT, echo=True)
 
 
@@ -341,6 +341,7 @@ def test_an_echo_is_scored_from_its_second_token_on() -> None:
     """The first token follows nothing; `vllm-project/vllm#5334`."""
     assert departed(echoed([None, -1.0, -2.0])) == {}
     assert departed(echoed([-1.0, -1.5, -2.0])) == {"logprobs.prompt-first": WARN}
+    assert departed(echoed([-1.0, -1.5, -2.0], read=4)) == {}  # it follows a mark that is not shown
     assert departed(echoed([None, None, -2.0])) == {"logprobs.finite": FAIL}
     assert departed(echoed([], [])) == {"prompt.echo-logprobs": WARN}
 

@@ -68,8 +68,21 @@ READ = {
 def test_longer_texts_make_longer_prompts(check: str, short: int, long: int | None, expected: Outcome) -> None:
     """Of one conversation with a text that is short and the same with a long one, the second costs more."""
     first, second = READ[check]
-    found = outcomes(*contract_of(SPEC), answered(1, first, short), answered(2, second, long))
+    other = answered(3, user("something else"), 9)
+    found = outcomes(*contract_of(SPEC), answered(1, first, short), answered(2, second, long), other)
     assert found[check] is expected
+
+
+@pytest.mark.parametrize("check", READ)
+def test_counts_that_show_nothing(check: str) -> None:
+    """A server that always says the same counts nothing; one may leave out what it had cached, or count each choice."""
+    first, second = READ[check]
+    contract, other = contract_of(SPEC), [*user("x"), *user("y")]
+    constant = outcomes(*contract, answered(1, first, 5), answered(2, second, 5), answered(3, user("x"), 5))
+    cached = outcomes(*contract, answered(1, first, 5), answered(2, second, 60), answered(3, second, 4))
+    choices = outcomes(*contract, answered(1, first, 20, n=4), answered(2, second, 15), answered(3, other, 5))
+
+    assert (constant[check], cached[check], choices[check]) == (Outcome.NOT_RUN, Outcome.PASS, Outcome.NOT_RUN)
 
 
 @pytest.mark.parametrize("check", READ)
@@ -81,11 +94,41 @@ def test_other_differences_show_nothing(check: str) -> None:
     assert alone[check] is longer[check] is Outcome.NOT_RUN
 
 
+CUT = called("f", '{"city": "Os')
+FAILS = json.dumps({"error": {"message": "no JSON", "type": "server_error", "code": 500}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("check", "messages", "expected"),
+    [
+        ("messages.call-read", CUT, Outcome.WARN),
+        ("messages.content-read", CUT, Outcome.NOT_RUN),
+        ("messages.call-name-read", CUT, Outcome.NOT_RUN),
+        ("messages.content-read", called("f", "{}"), Outcome.FAIL),
+        ("messages.call-name-read", called("f", "{}"), Outcome.WARN),
+    ],
+)
+def test_failing_at_cut_arguments_is_about_the_arguments(
+    check: str, messages: list[dict[str, Any]], expected: Outcome
+) -> None:
+    """The model does not always generate valid JSON (OpenAI, tool calls: arguments); the texts beside it are not to blame."""
+    operation = contract_of(SPEC)[1]
+    fails = exchange(operation, request(operation, messages=messages), http(500, FAILS), probe="2")
+    assert outcomes(*contract_of(SPEC), answered(1, user("hi"), 5), fails)[check] is expected
+
+
 @pytest.mark.parametrize(("with_part", "expected"), [(5, Outcome.PASS), (9, Outcome.WARN), (3, Outcome.WARN)])
 def test_a_part_costs_what_its_text_costs(with_part: int, expected: Outcome) -> None:
     """A list printed into the prompt is longer, one that is lost is shorter."""
     found = outcomes(*contract_of(SPEC), answered(1, user("hi"), 5), answered(2, user(part("hi")), with_part))
     assert found["messages.part-as-string"] is expected
+
+
+def test_a_part_costs_what_the_string_ever_cost() -> None:
+    """The string may have been counted with and without what was cached of it."""
+    strings = (answered(1, user("hi"), 5), answered(2, user("hi"), 1))
+    found = outcomes(*contract_of(SPEC), *strings, answered(3, user(part("hi")), 5))
+    assert found["messages.part-as-string"] is Outcome.PASS
 
 
 def test_several_parts_are_no_string() -> None:
@@ -106,3 +149,34 @@ def test_echo(messages: list[dict[str, Any]], content: str, expected: Outcome) -
     """Seekr: the new message will be prepended with the last message if they belong to the same role."""
     found = outcomes(*contract_of(SPEC), answered(1, messages, 5, content, echo=True))
     assert found["messages.echo"] is expected
+
+
+SILENT = {"role": "assistant", "content": ""}
+
+
+@pytest.mark.parametrize(
+    ("messages", "status", "changes", "expected"),
+    [
+        ([*user("a"), SILENT, *user("b")], 200, {}, Outcome.PASS),
+        ([*user("a"), SILENT, *user("b")], 400, {}, Outcome.WARN),  # vllm 21089
+        ([*user("a"), SILENT, *user("b")], 500, {}, Outcome.NOT_RUN),  # error.no-5xx
+        ([*user("a"), SILENT, *user("b")], 401, {}, Outcome.NOT_RUN),
+        ([*user("a"), SILENT, *user("b")], 413, {}, Outcome.NOT_RUN),
+        ([*user("a"), SILENT, *user("b")], 400, {"stop": ["x"]}, Outcome.NOT_RUN),  # that may be the reason
+        ([*user("a"), SILENT, *user("b", name="ada")], 400, {}, Outcome.NOT_RUN),
+        ([*user("a"), SILENT, *user("b" * 5000)], 400, {}, Outcome.NOT_RUN),
+        ([*user("a"), *user("b")], 400, {}, Outcome.NOT_RUN),
+    ],
+)
+def test_an_assistant_may_have_said_nothing(
+    messages: list[dict[str, Any]], status: int, changes: dict[str, Any], expected: Outcome
+) -> None:
+    """Clients send back what they got, and models do say nothing."""
+    contract, operation = contract_of(SPEC)
+    error = {"error": {"message": "no", "type": "x", "code": status}}
+    told = whole_answer(operation) if status == 200 else error
+    sent = exchange(
+        operation, request(operation, messages=messages, **changes), http(status, json.dumps(told).encode())
+    )
+
+    assert outcomes(contract, operation, sent)["messages.empty-accepted"] is expected

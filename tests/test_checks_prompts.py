@@ -119,7 +119,18 @@ def test_the_echo_alone_may_be_refused() -> None:
 )
 def test_a_long_prompt_costs_more_than_a_short_one(long: int, expected: dict[str, Outcome]) -> None:
     """A server that reads something else charges the same; how much more it has to be is the vocabulary's."""
-    assert departed(answered([" blue"], prompt=SKY), answered([" boy"], read=long, prompt=LONG)) == expected
+    short, other = answered([" blue"], prompt=SKY), answered([" blue"], read=7, prompt=SEA)
+
+    assert departed(short, other, answered([" boy"], read=long, prompt=LONG)) == expected
+
+
+def test_who_always_counts_the_same_or_nothing_may_have_read_it_all() -> None:
+    """Then the count is wrong, and says nothing of what was read; no count is `usage.counted`'s."""
+    for read, expected in ((5, {"prompt.read": FAIL}), (0, {})):
+        short, long = (answered([" a"], read=read, prompt=prompt) for prompt in (SKY, LONG))
+        filled = answered([" a"], read=read, prompt=SKY, suffix=SUFFIX)
+
+        assert departed(short, long, filled) == expected
 
 
 def test_a_long_prompt_alone_tells_nothing() -> None:
@@ -156,9 +167,9 @@ SUFFIX = " and that is why it is blue."
 )
 def test_a_suffix_is_read(read: int, expected: dict[str, Outcome]) -> None:
     """What a model is given it has to read, and reading costs."""
-    plain = answered([" blue"], prompt=SKY)
+    plain, other = answered([" blue"], prompt=SKY), answered([" blue"], read=7, prompt=SEA)
 
-    assert departed(plain, answered([" blue"], read=read, prompt=SKY, suffix=SUFFIX)) == expected
+    assert departed(plain, other, answered([" blue"], read=read, prompt=SKY, suffix=SUFFIX)) == expected
 
 
 def test_a_suffix_to_another_prompt_tells_nothing() -> None:

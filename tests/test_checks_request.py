@@ -139,6 +139,26 @@ CASES: dict[str, tuple[str, str, list[tuple[Any, int]], Outcome]] = {
     "1e400 answered": (CHAT, "request.invalid", [(b'{"model": "tiny", "messages": [], "n": 1e400}', 200)], NOT_RUN),
     "1e400 refused": (CHAT, "request.invalid", [(b'{"model": "tiny", "messages": [], "n": 1e400}', 400)], NOT_RUN),
     "a text for a number": (CHAT, "request.invalid", [(_body(CHAT, n="two"), 200)], IGNORED),
+    # --- how another model is refused
+    "unknown model, 400": (CHAT, "request.model-unknown-status", [(_body(CHAT, model="other"), 400)], WARN),
+    "unknown model, as the profile says": (
+        CHAT,
+        "request.model-unknown-status",
+        [(_body(CHAT, model="other"), 422)],
+        PASS,
+    ),
+    "a null may be what was refused": (
+        CHAT,
+        "request.model-unknown-status",
+        [(_body(CHAT, model="other", n=None), 400)],
+        NOT_RUN,
+    ),
+    "so may a message of a tool": (
+        CHAT,
+        "request.model-unknown-status",
+        [(_body(CHAT, model="other", messages=[{"role": "tool", "content": "x", "tool_call_id": "c"}]), 400)],
+        NOT_RUN,
+    ),
     # --- a failure of the server says nothing of the body
     "no JSON, 500": (CHAT, "request.malformed", [(b"{", 500)], NOT_RUN),
     "no JSON, 302": (CHAT, "request.malformed", [(b"{", 302)], FAIL),
@@ -223,6 +243,16 @@ def test_status_of_both_forms(name: str) -> None:
     assert found is expected
 
 
+def test_a_null_for_the_form_may_be_what_was_refused() -> None:
+    """`request.null-accepted` judges that a server wants `stream` to be a boolean."""
+    whole = _asked(CHAT, _body(CHAT, model="other", stream=None), 422)
+    stream = exchange(
+        contract_of(CHAT)[1], _body(CHAT, model="other", stream=True), chunked(sse(chunks(contract_of(CHAT)[1])))
+    )
+
+    assert _found(CHAT, "request.stream-status", whole, stream) is NOT_RUN
+
+
 def test_another_key_is_another_request() -> None:
     """A 401 to the whole form without a key says nothing of the streamed form with it."""
     whole = _asked(CHAT, _body(CHAT, **WRONG), 401, credential=Credential.NONE)
@@ -304,6 +334,41 @@ def test_methods(name: str, status: int, extra: str, method: Outcome, allow: Out
     found = outcomes(contract, operation, told)
 
     assert (found["request.method"], found["request.allow"]) == (method, allow)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "extra", "expected"),
+    [
+        ("PUT", 405, "Allow: POST\r\n", PASS),
+        (
+            "PUT",
+            405,
+            "Allow: GET, POST, HEAD, OPTIONS\r\n",
+            PASS,
+        ),  # what it knows beyond the document is its own affair
+        ("PUT", 405, "Allow: post\r\n", PASS),
+        ("PUT", 405, "Allow: GET\r\nAllow: POST\r\n", PASS),  # RFC 9110, 5.3: several lines are one list
+        ("PUT", 405, "Allow: GET\r\n", FAIL),  # a router that knows another table
+        ("PUT", 405, "Allow:\r\n", FAIL),  # it says that no method is allowed, and takes POST
+        ("PUT", 405, "Allow: POST, PUT\r\n", FAIL),
+        ("PUT", 405, "Allow: POSTS\r\n", FAIL),
+        ("HEAD", 405, "Allow: POST\r\n", PASS),
+        ("PUT", 405, "", NOT_RUN),  # request.allow
+        ("PUT", 404, "Allow: GET\r\n", NOT_RUN),
+        ("OPTIONS", 204, "Allow: OPTIONS, POST\r\n", PASS),
+        ("OPTIONS", 200, "Allow: OPTIONS, GET\r\n", FAIL),
+        ("OPTIONS", 204, "Access-Control-Allow-Methods: GET\r\n", NOT_RUN),  # another list, for browsers
+        ("OPTIONS", 405, "Allow: POST\r\n", PASS),
+        ("OPTIONS", 401, "Allow: GET\r\n", NOT_RUN),
+        ("POST", 405, "Allow: GET\r\n", NOT_RUN),  # that POST is refused is judged elsewhere
+    ],
+)
+def test_allow_lists_the_method(name: str, status: int, extra: str, expected: Outcome) -> None:
+    """RFC 9110, sections 15.5.6 and 10.2.1: the methods that the resource supports, and so not the refused one."""
+    contract, operation = contract_of(CHAT)
+    told = exchange(operation, b"", http(status, b"", extra=extra), method=name)
+
+    assert outcomes(contract, operation, told)["request.allow-methods"] is expected
 
 
 def test_the_model_is_that_of_the_target() -> None:

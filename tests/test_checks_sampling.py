@@ -21,6 +21,7 @@ UNCLEAR, PASS, REFUSED, NOT_RUN = Outcome.INCONCLUSIVE, Outcome.PASS, Outcome.RE
 COLD = "Once upon a time a small fox lived"
 DRAWN = ("A heron stood in the reeds alone", "My cat has never liked the rain", "Deep under the hill slept a badger")
 HOT: dict[str, Any] = {"temperature": 2}
+LONG = f"{COLD} behind the mill, where nobody ever came to look for it, "
 
 
 class Server:
@@ -125,6 +126,7 @@ def test_fewer_choices_than_one(server: Server, expected: Outcome) -> None:
         (Server().said("", "", ""), NOT_RUN),
         (Server().said("a", "b", "c", prompt=["one", "two", "three"], n=1), NOT_RUN),
         (Server().said(*DRAWN, **HOT), NOT_RUN),
+        (Server().said(*(LONG + each for each in DRAWN)), PASS),  # noise makes long answers part
     ],
 )
 def test_temperature_of_zero(server: Server, expected: Outcome) -> None:
@@ -146,11 +148,34 @@ def test_temperature_of_zero(server: Server, expected: Outcome) -> None:
         (cold().said("", "", "", **HOT), UNCLEAR),
         (cold().said(DRAWN[0], DRAWN[0], DRAWN[0], **HOT), PASS),
         (cold().said(COLD, COLD, COLD, top_k=1, **HOT), NOT_RUN),
+        (
+            Server().said(COLD, echo=True).said(COLD, COLD, COLD, echo=True, **HOT),
+            NOT_RUN,
+        ),  # it may be the prompt alone
     ],
 )
 def test_high_temperature(server: Server, expected: Outcome) -> None:
     """Only a long text, the same as at temperature 0 with each of three draws, shows that nothing is drawn."""
     assert server.finds("sampling.temperature") is expected
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        (cold().said(DRAWN[0], DRAWN[0], DRAWN[0], **HOT), WARN),
+        (cold().said(DRAWN[0], DRAWN[0], DRAWN[1], **HOT), PASS),
+        (cold().said("Yes.", "Yes.", "Yes.", **HOT), UNCLEAR),
+        (cold().said(DRAWN[0], DRAWN[0], **HOT), NOT_RUN),
+        (cold().said(DRAWN[0], DRAWN[0], DRAWN[0], seed=1, **HOT), NOT_RUN),
+        (cold().said(COLD, COLD, COLD, **HOT), NOT_RUN),  # a sure model, or a temperature that is ignored
+        (Server().said(DRAWN[0], DRAWN[0], DRAWN[0], **HOT), NOT_RUN),
+        (cold().said(DRAWN[0], DRAWN[0], DRAWN[0], top_k=2, **HOT), NOT_RUN),
+        (cold().said(DRAWN[0], DRAWN[0], DRAWN[0]), NOT_RUN),
+    ],
+)
+def test_choices_that_are_copies(server: Server, expected: Outcome) -> None:
+    """`n` draws at a high temperature, of a question that has other answers, are not one text three times."""
+    assert server.finds("sampling.n-drawn") is expected
 
 
 _NARROW = [("sampling.top-k", "top_k", 1), ("sampling.top-p", "top_p", 1e-6), ("sampling.min-p", "min_p", 1)]
@@ -168,6 +193,7 @@ _NARROW = [("sampling.top-k", "top_k", 1), ("sampling.top-p", "top_p", 1e-6), ("
         (lively(), ("", "", ""), UNCLEAR),
         (cold().said(COLD, COLD, COLD, **HOT), (COLD, COLD, COLD), UNCLEAR),
         (Server(), DRAWN, UNCLEAR),
+        (lively().said(f"{LONG} and then"), (f"{LONG} or so", f"{LONG} as before"), PASS),  # they part late
     ],
 )
 def test_one_token_left(
@@ -190,11 +216,18 @@ def test_one_token_left(
         ({"top_k": 0, "min_p": 0}, (COLD, COLD, COLD), FAIL),
         ({"top_k": 0}, (COLD,), UNCLEAR),
         ({"top_k": 0, "top_p": 0.1}, (COLD, COLD, COLD), NOT_RUN),
+        ({"top_k": 0, "top_p": 0}, (COLD, COLD, COLD), NOT_RUN),
     ],
 )
 def test_zero_turns_off(asked: dict[str, Any], told: tuple[str, ...], expected: Outcome) -> None:
     """What DeepInfra's document says of `top_k` and `min_p`."""
     assert lively().said(*told, **HOT, **asked).finds("sampling.zero-is-off") is expected
+
+
+def test_a_model_that_is_often_sure_may_be_so_three_times() -> None:
+    """A high temperature alone leaves some of its answers as they are."""
+    server = cold().said(COLD, COLD, DRAWN[0], **HOT).said(COLD, COLD, COLD, top_k=0, **HOT)
+    assert server.finds("sampling.zero-is-off") is UNCLEAR
 
 
 @pytest.mark.parametrize(
@@ -226,6 +259,8 @@ def test_seed(texts: list[tuple[int, str]], expected: Outcome) -> None:
         ((COLD, COLD, COLD), IGNORED),
         (("", "", ""), UNCLEAR),
         ((COLD, COLD), NOT_RUN),
+        (("1", " 1", "\n1"), PASS),
+        (("\ufffd", "\ufffd", "\ufffd"), UNCLEAR),  # parts of different characters
     ],
 )
 def test_beams(texts: tuple[str, ...], expected: Outcome) -> None:
@@ -275,6 +310,7 @@ _PRESENCE, _FREQUENCY, _REPETITION = {"presence_penalty": 2}, {"frequency_penalt
         (_REPETITION, close(0.5), close(0.5), IGNORED),
         (_REPETITION, close(0.5), close(0.5, "river river river bridge"), PASS),
         (_REPETITION, close(2.0), close(2.0), UNCLEAR),
+        ({"repetition_penalty": 1.1}, close(0.5), close(0.5), NOT_RUN),  # takes a tenth of a logit away
     ],
 )
 def test_penalty(asked: dict[str, Any], plain: Tokens, penalised: Tokens, expected: Outcome) -> None:
@@ -297,6 +333,35 @@ def test_penalty(asked: dict[str, Any], plain: Tokens, penalised: Tokens, expect
 def test_penalty_that_need_not_show(tokens: Tokens) -> None:
     """Rivals that may be penalised themselves prove nothing."""
     server = told(told(Server(), tokens, 2), tokens, presence_penalty=2)
+    assert server.finds("sampling.presence-penalty") is UNCLEAR
+
+
+def test_penalty_of_an_echoed_prompt() -> None:
+    """Its tokens have log-probabilities as well, and were not chosen."""
+    server = told(told(Server(), close(0.5), 2, echo=True), close(0.5), echo=True, presence_penalty=2)
+    assert server.finds("sampling.presence-penalty") is NOT_RUN
+
+
+def test_penalty_of_what_came_long_ago() -> None:
+    """llama.cpp looks at the last 64 tokens."""
+    between = [(f" w{at}", -0.5, {f" w{at}": -0.5}) for at in range(70)]
+    tokens = [*close(0.1, "river"), *between, *close(0.1, "river")]
+    server = told(told(Server(), tokens, 2), tokens, presence_penalty=2)
+    assert server.finds("sampling.presence-penalty") is UNCLEAR
+
+
+def test_penalty_of_tokens_without_their_spaces() -> None:
+    """As vocabularies like Llama 2's are decoded token by token: with and without a space they are different ones."""
+    tokens = [(text.strip(), number, top) for text, number, top in close(0.5)]
+    server = Server()
+    for asked in ({}, {}, {"presence_penalty": 2}):
+        report = {
+            "tokens": [token for token, _, _ in tokens],
+            "token_logprobs": [value for _, value, _ in tokens],
+            "top_logprobs": [top for _, _, top in tokens],
+            "text_offset": [0] * len(tokens),
+        }
+        server.said("river river river river", reports=[report], logprobs=5, prompt="stone", **asked)
     assert server.finds("sampling.presence-penalty") is UNCLEAR
 
 
@@ -346,6 +411,18 @@ def test_a_document_may_leave_a_property_open(tmp_path: Path, name: str) -> None
 
 def test_every_law_of_sampling_is_tried_here() -> None:
     """No check of the topic without a case above."""
-    tried = {"n", "n-below-one", "greedy", "temperature", "top-k", "top-p", "min-p", "zero-is-off", "seed", "beams"}
+    tried = {
+        "n",
+        "n-below-one",
+        "n-drawn",
+        "greedy",
+        "temperature",
+        "top-k",
+        "top-p",
+        "min-p",
+        "zero-is-off",
+        "seed",
+        "beams",
+    }
     tried |= {"presence-penalty", "frequency-penalty", "repetition-penalty"}
     assert {id_ for id_ in CHECKS if id_.startswith("sampling.")} == {f"sampling.{name}" for name in tried}

@@ -105,6 +105,7 @@ def test_bias_of_minus_100(server: Server, expected: Outcome) -> None:
         (Server().said(PLAIN, allowed_token_ids=[20]), IGNORED),
         (Server().said("zzzzzzzzzzzz", allowed_token_ids=[20]), PASS),
         (Server().answered(http(422, b'{"detail": "nothing is left"}'), bad_words=["one"], **_ALLOWED), NOT_RUN),
+        (Server().said(PLAIN, allowed_token_ids=[20], echo=True), NOT_RUN),
     ],
 )
 def test_allowed_token_ids(server: Server, expected: Outcome) -> None:
@@ -124,6 +125,8 @@ def test_allowed_token_ids(server: Server, expected: Outcome) -> None:
         (Server(steady=False).said("One, three.", bad_words=["two"]), NOT_RUN),
         (Server().said(PLAIN, bad_words=[" "]), NOT_RUN),
         (Server().said("", bad_words=["two"]), PASS),
+        (Server().said(PLAIN, bad_words=["One"], echo=True), NOT_RUN),  # the prompt may have it
+        (Server().said("One (two", bad_words=["two"]), PASS),  # with its mark it may be another token
     ],
 )
 def test_bad_words(server: Server, expected: Outcome) -> None:
@@ -141,6 +144,7 @@ _SHOWN: dict[str, Any] = {**_SPECIAL, "skip_special_tokens": False}
         ("", "</s></s>", [2, 2], PASS),
         ("", "", [2, 2], IGNORED),
         ("useruser", "useruser", [2, 2], NOT_RUN),  # it is none
+        ("\n\n", "\n\n", [2, 2], NOT_RUN),
         (None, "", [2, 2], NOT_RUN),
         ("", "", [2], NOT_RUN),  # it may have ended the answer
         ("", "", None, NOT_RUN),

@@ -222,6 +222,36 @@ def test_the_stop_reason_is_the_string_that_ended_the_text(spec: str, reason: An
     assert found(spec, *bare(spec), answer)["stop.reason-told"] is expected
 
 
+@pytest.mark.parametrize(("text", "finish", "expected"), [(FULL, "stop", IGNORED), (CUT + STOP, "length", IGNORED)])
+def test_what_a_stop_string_did_not_end_ignores_it(text: str, finish: str, expected: Outcome) -> None:
+    """A text that it ends, and which says so, has it in it all the same: that is wrong, and not ignored."""
+    assert found("openai-chat", whole("openai-chat", text, finish=finish, stop=STOP))["stop.honoured"] is expected
+    assert found("openai-chat", whole("openai-chat", CUT + STOP, finish="stop", stop=STOP))["stop.honoured"] is FAIL
+
+
+@pytest.mark.parametrize(("reason", "expected"), [(None, PASS), ("length", FAIL), (2, FAIL), ("", FAIL)])
+def test_what_the_limit_ended_has_no_stop_reason(reason: Any, expected: Outcome) -> None:
+    """Seekr: "null if the completion finished for some other reason"."""
+    answer = whole("seekr-chat", FULL, finish="length", told={"stop_reason": reason})
+
+    assert found("seekr-chat", answer)["stop.reason-told"] is expected
+
+
+def test_a_stop_string_may_come_up_in_white_space_that_is_trimmed() -> None:
+    """The text begins behind the template's line break, which is a stop string as well."""
+    full = "alpha\nbeta gamma"
+    answer = whole("openai-chat", "", finish="stop", spent=1, stop="\n")
+
+    assert departed("openai-chat", *bare("openai-chat", full), answer) == set()
+
+
+def test_a_limit_at_the_same_place_is_as_good_a_reason() -> None:
+    """Then nothing stopped it, as far as its reason says."""
+    answer = whole("seekr-chat", CUT, finish="length", spent=8, told={"stop_reason": None}, stop=STOP)
+
+    assert departed("seekr-chat", *bare("seekr-chat"), answer) == set()
+
+
 def test_a_stop_reason_of_the_models_own_is_not_judged() -> None:
     """The id of a further end-of-text token that the model's configuration names, as vLLM tells it."""
     answer = whole("seekr-chat", CUT, finish="stop", spent=5, told={"stop_reason": 128009})
@@ -285,6 +315,15 @@ def test_the_stop_reason_is_the_token_that_ended_the_answer(reason: Any, expecte
     assert found("seekr-completions", *known, answer)["stop.reason-told"] is expected
 
 
+def test_stop_tokens_may_be_in_an_echoed_prompt() -> None:
+    """Told by their ids, its tokens stand before those of the answer."""
+    report = {"tokens": [f"token_id:{each}" for each in IDS[2:]], "token_logprobs": [-1.0] * 6}
+    asked = {"echo": True, "logprobs": 1, "return_tokens_as_token_ids": True, "stop_token_ids": [14]}
+    answer = whole("seekr-completions", FULL, finish="stop", told={"logprobs": report}, **asked)
+
+    assert found("seekr-completions", answer)["stop.token-ids"] is NOT_RUN
+
+
 def _refusal(spec: str, status: int, **changes: Any) -> Exchange:
     operation = contract_of(spec)[1]
     body = json.dumps({"error": {"message": "no", "type": "invalid_request_error"}}).encode()
@@ -317,8 +356,11 @@ def test_an_empty_list_is_taken_like_none() -> None:
     """It is the default of Seekr's documents; an empty text is nobody's."""
     for spec in ("seekr-chat", "openai-completions"):
         assert found(spec, *bare(spec), _refusal(spec, 422, stop=[]))["stop.empty-list"] is FAIL
+        assert found(spec, *bare(spec), _refusal(spec, 408, stop=[]))["stop.empty-list"] is NOT_RUN
         assert found(spec, *bare(spec), whole(spec, FULL, stop=[]))["stop.empty-list"] is PASS
         assert departed(spec, *bare(spec), _refusal(spec, 400, stop="")) == set()
+        options = _refusal(spec, 400, stop=[], stream_options={"include_usage": True})
+        assert found(spec, *bare(spec), options)["stop.empty-list"] is NOT_RUN
 
 
 def test_refusals_of_stop_strings_are_the_laws() -> None:

@@ -115,6 +115,14 @@ CASES: list[Row] = [
     ("choice", {"choice": ["zq7", "雪"]}, "雪", STOP, PASS),
     ("choice", {"choice": ["zq7", "雪"]}, " 雪", STOP, IGNORED),
     ("choice", {"choice": []}, "One", STOP, NOT_RUN),
+    ("regex", {"regex": "z.*"}, "z\n7", STOP, PASS),  # xgrammar: a dot is any character
+    (
+        "closed",
+        {"json": {**SMALL, "patternProperties": {"d": {}}}, "disable_additional_properties": True},
+        '{"d": 1}',
+        STOP,
+        NOT_RUN,
+    ),
     ("grammar", {"grammar": GRAMMAR}, "zq8", STOP, PASS),
     ("grammar", {"grammar": GRAMMAR}, "One", STOP, IGNORED),
     ("grammar", {"grammar": 'root ::= item+\nitem ::= "a"'}, "One", STOP, NOT_RUN),
@@ -164,6 +172,16 @@ def test_a_stream_is_read_like_a_whole_answer() -> None:
 
     assert outcomes(SEEKR, CHAT, right)["structured.json-schema"] is PASS
     assert outcomes(SEEKR, CHAT, wrong)["structured.json-schema"] is IGNORED
+
+
+@pytest.mark.parametrize("name", ["json-object", "json-schema"])
+def test_a_refusal_has_no_form(name: str) -> None:
+    """OpenAI: a model that will not do it says so in `refusal`; gateways repeat that as the text."""
+    wanted = by_schema() if name == "json-schema" else {"type": "json_object"}
+    wire = answer(CHAT, "I cannot do that.", refusal="I cannot do that.")
+    found = outcomes(SEEKR, CHAT, exchange(CHAT, request(CHAT, response_format=wanted), wire))
+
+    assert found[f"structured.{name}"] is NOT_RUN
 
 
 def test_each_of_several_choices_has_the_form() -> None:

@@ -38,6 +38,7 @@ ARGUMENTS = {"chat_template": "Say {{ it }}.", "chat_template_kwargs": {"it": "s
         ("template.continued", {"messages": TALK}, "<u>go<a>One,</s><a>", Outcome.NOT_RUN),
         ("template.own", OWN, "Just this.", Outcome.PASS),
         ("template.own", OWN, "<s>Just this.", Outcome.PASS),
+        ("template.own", {"chat_template": "Just this.\n"}, "Just this.", Outcome.PASS),  # Jinja drops it
         ("template.own", OWN, "<u>go<a>", Outcome.IGNORED),
         ("template.own", OWN, None, Outcome.INCONCLUSIVE),
         ("template.own", {"chat_template": "{{ messages }}"}, "<u>go<a>", Outcome.NOT_RUN),

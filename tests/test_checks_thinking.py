@@ -29,14 +29,17 @@ def verdict(check: str, asked: dict[str, Any], reasoning: str, counted: int | No
 @pytest.mark.parametrize(
     ("check", "asked", "reasoning", "counted", "expected"),
     [
-        ("thinking.none", NONE, "", None, Outcome.PASS),
-        ("thinking.none", NONE, " \n", None, Outcome.PASS),
+        ("thinking.none", NONE, "", None, Outcome.INCONCLUSIVE),
+        ("thinking.none", NONE, " \n", None, Outcome.INCONCLUSIVE),
+        ("thinking.none", NONE, "", 9, Outcome.PASS),  # nothing of it is told
         ("thinking.none", NONE, "hm", None, Outcome.IGNORED),
         ("thinking.none", {}, "hm", None, Outcome.NOT_RUN),
         ("thinking.effort", {"reasoning_effort": "low"}, "hm", None, Outcome.PASS),
         ("thinking.effort", {"reasoning_effort": "low"}, "", 9, Outcome.PASS),
         ("thinking.effort", {"reasoning_effort": "low"}, "", None, Outcome.INCONCLUSIVE),
         ("thinking.hidden", HIDDEN, "", 9, Outcome.PASS),
+        ("thinking.hidden", HIDDEN, "", None, Outcome.INCONCLUSIVE),
+        ("thinking.budget", BUDGET, "", None, Outcome.INCONCLUSIVE),
         ("thinking.hidden", HIDDEN, "hm", 9, Outcome.IGNORED),
         ("thinking.budget", BUDGET, "hm", 4, Outcome.PASS),
         ("thinking.budget", BUDGET, "hm", 30, Outcome.PASS),

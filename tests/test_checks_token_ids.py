@@ -64,12 +64,26 @@ def test_token_ids_of_whole_answers(spec: str, name: str) -> None:
     assert departed(spec, whole(spec, told(spec, **ids), **{"return_token_ids": True, **asked})) == expected
 
 
-def test_the_token_that_ends_a_text_may_be_counted_and_not_told() -> None:
-    """An answer that ended by itself."""
-    answer = told(CHAT, text=TEXT_IDS[:-1])
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (TEXT_IDS[:-1], {}),
+        ([*TEXT_IDS, 2], {}),
+        (TEXT_IDS[:-2], {"usage.tokens-told": FAIL}),
+        ([*TEXT_IDS, 2, 2], {"usage.tokens-told": FAIL}),
+    ],
+)
+def test_the_token_that_ends_a_text_may_be_counted_or_told_alone(ids: list[int], expected: dict[str, Outcome]) -> None:
+    """An answer that ended by itself; servers differ in whether its end is one of its tokens."""
+    answer = told(CHAT, text=ids)
     answer["choices"][0]["finish_reason"] = "stop"
 
-    assert departed(CHAT, whole(CHAT, answer, return_token_ids=True)) == {}
+    assert departed(CHAT, whole(CHAT, answer, return_token_ids=True)) == expected
+
+
+def test_an_empty_list_of_ids_tells_none() -> None:
+    """Nobody asked for them, and nobody gets any."""
+    assert departed(CHAT, whole(CHAT, told(CHAT, [], []))) == {}
 
 
 def test_surplus_is_told_in_percent() -> None:
@@ -184,6 +198,16 @@ def roundtrip(by_text: list[str], by_ids: list[str]) -> dict[str, Outcome]:
 def test_a_prompt_read_back_by_its_ids(by_text: list[str], by_ids: list[str], expected: dict[str, Outcome]) -> None:
     """A difference counts where both ways of asking are always answered alike, each in its own way."""
     assert roundtrip(by_text, by_ids) == expected
+
+
+def test_an_answer_that_was_cut_off_need_not_have_counted_its_prompt() -> None:
+    """Some have zeros in each chunk before the last one, where the client went away before that."""
+    operation = contract_of(CHAT)[1]
+    body, payloads = request(operation, **STREAM), chunks(operation)
+    cut = [{**each, "usage": usage(0, 0)} for each in payloads[:2]]
+    whole_streams = [exchange(operation, body, chunked(sse(payloads))) for _ in range(2)]
+
+    assert departed(CHAT, *whole_streams, exchange(operation, body, chunked(sse(cut, done=False)))) == {}
 
 
 @pytest.mark.parametrize(

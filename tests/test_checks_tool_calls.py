@@ -73,6 +73,8 @@ LAWS: list[tuple[str, str, dict[str, Any], bytes, Outcome]] = [
     ("required", "two calls", {"tool_choice": "required"}, answer(*BOTH), PASS),
     ("required", "prose", {"tool_choice": "required"}, answer(finish=STOP, text="One"), IGNORED),
     ("required", "nothing (llama.cpp)", {"tool_choice": "required"}, answer(finish=STOP, text=""), IGNORED),
+    ("required", "a refusal", {"tool_choice": "required"}, answer(finish=STOP, refusal="I cannot."), NOT_RUN),
+    ("named", "a refusal", {"tool_choice": named("dye")}, answer(finish=STOP, refusal="I cannot."), NOT_RUN),
     ("required", "cut (vLLM)", {"tool_choice": "required"}, answer(finish=LENGTH, text="<tool_call>\n{"), NOT_RUN),
     ("required", "cut reasoning", {"tool_choice": "required"}, answer(finish=LENGTH, reasoning="hm"), NOT_RUN),
     ("required", "the older form", {"tool_choice": "required"}, answer(function_call=call()["function"]), PASS),
@@ -143,6 +145,8 @@ def test_the_default_is_the_documents() -> None:
     assert found["calls.default"] is Outcome.NOT_APPLICABLE
 
 
+CUSTOM = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+
 TOLD: list[tuple[str, str, bytes, Outcome]] = [
     ("arguments-json", "an object", answer(call()), PASS),
     ("arguments-json", "JSON of another kind", answer(call(arguments="4")), PASS),
@@ -154,6 +158,9 @@ TOLD: list[tuple[str, str, bytes, Outcome]] = [
     ("cut-told", "cut, and told", answer(call(arguments='{"h'), finish=LENGTH, completion=64), PASS),
     ("cut-told", "whole at the limit", answer(call(), completion=64), PASS),
     ("cut-told", "not at the limit", answer(call(arguments='{"h')), NOT_RUN),
+    ("arguments-json", "a custom tool takes any text", answer(CUSTOM), PASS),
+    ("arguments-json", "one beside it is JSON all the same", answer(CUSTOM, call(arguments="")), PASS),
+    ("cut-told", "a custom tool takes any text", answer(CUSTOM, completion=64), PASS),
     ("ids", "two", answer(*BOTH), PASS),
     ("ids", "one for two (lmdeploy 3412)", answer(call(), call("dye")), FAIL),
     ("ids", "empty", answer(call(id_="")), FAIL),
@@ -214,6 +221,8 @@ def turn(made: dict[str, Any], *results: str, **changes: Any) -> dict[str, Any]:
         (turn(call(), "c1"), 200, PASS),
         (turn(call(), "c1"), 400, FAIL),
         (turn(call(), "c1"), 500, NOT_RUN),  # error.no-5xx
+        (turn(call(), "c1"), 403, NOT_RUN),  # whom it lets in is another matter
+        (turn(call(), "c1"), 408, NOT_RUN),
         (turn(call(), "c1"), 429, Outcome.INCONCLUSIVE),
         (turn(call(id_="c9"), "c9"), 400, NOT_RUN),  # not this server's call
         (turn(call(), "c2"), 400, NOT_RUN),  # the result of another

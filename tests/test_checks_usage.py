@@ -271,6 +271,30 @@ def test_each_of_several_prompts_may_be_counted_apart(prompts: Any, trips: bool)
     assert departed("seekr-completions", each) == ({"usage.stream-continuous"} if trips else set())
 
 
+@pytest.mark.parametrize(
+    ("interim", "expected"),
+    [((None, None, None), Outcome.IGNORED), ((None, 4, 8), Outcome.FAIL), ((0, 4, 8), Outcome.PASS)],
+)
+def test_usage_at_the_end_of_a_choice_is_none_in_every_chunk(
+    interim: tuple[int | None, ...], expected: Outcome
+) -> None:
+    """Ignored is what llama.cpp does, which tells usage with the end of each choice, asked for or not."""
+    operation = contract_of("seekr-completions")[1]
+    base = {name: value for name, value in chunks(operation)[0].items() if name != "choices"}
+    payloads = [
+        {
+            **base,
+            "choices": [{"index": 0, "text": " x", "finish_reason": reason}],
+            "usage": spent if spent is None else usage(3, spent),
+        }
+        for spent, reason in (*((each, None) for each in interim), (8, "length"))
+    ]
+    payloads.append({**base, "choices": [], "usage": usage(3, 8)})
+    each = exchange(operation, stream_request(operation, **CONTINUOUS), chunked(sse(payloads)))
+
+    assert outcomes_of("seekr-completions", each)["usage.stream-continuous"] is expected
+
+
 def test_continuous_usage_is_no_promise_of_a_document_without_it() -> None:
     """OpenAI's API has no `continuous_usage_stats`: whoever ignores it is right."""
     operation = contract_of("openai-chat")[1]

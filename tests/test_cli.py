@@ -60,6 +60,9 @@ def _closed_port() -> int:
     return port
 
 
+NOBODY = ("check", "--base-url", "http://127.0.0.1:1", "--spec", "seekr-chat")
+"""A check of a target that does not exist."""
+
 BAD: dict[str, tuple[list[str], int, str]] = {
     "no-target": (["check"], 2, "no target named"),
     "no-document": (["check", "--base-url", "http://127.0.0.1:1"], 2, "no document named"),
@@ -76,6 +79,20 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "unknown-id": (["explain", "nonsense"], 2, "nothing is called nonsense"),
     "no-bundle": (["report", "."], 2, "no bundle"),
     "unknown-option": (["check", "--nonsense"], 2, "--nonsense"),
+    "two-targets": (["check", "--target", "x", "--target", "y"], 2, "'--target': given 2 times; a run has one"),
+    "negative-tokens": (["check", "--explore-tokens", "-1"], 2, "'--explore-tokens': -1 is not in the range"),
+    "unknown-probe": (
+        [*NOBODY, "--select", "law.nothing"],
+        2,
+        "--select law.nothing: these targets have no such probe",
+    ),
+    "unknown-draw": (
+        [*NOBODY, "--select", "explore.nothing"],
+        2,
+        "--select explore.nothing: these targets have no such",
+    ),
+    "poison-unasked": ([*NOBODY, "--select", "poison"], 2, "poison with --destructive"),
+    "misspelt-property": (["explain", "messages[].rol"], 2, "Close to it: messages[].role"),
 }
 
 
@@ -135,13 +152,14 @@ def test_unknown_model_lists_those_that_are_served(reference: str, tmp_path: Pat
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:
-    """--dry-run shows probes and tokens for a target that does not even exist."""
-    done = streamgauge(
-        "check", "--base-url", f"http://127.0.0.1:{_closed_port()}", "--spec", "seekr-chat", "--dry-run", cwd=tmp_path
-    )
+    """--dry-run shows topics and tokens for a target that does not even exist, on one screen; --verbose each probe."""
+    command = ("check", "--base-url", f"http://127.0.0.1:{_closed_port()}", "--spec", "seekr-chat", "--dry-run")
+    done = streamgauge(*command, cwd=tmp_path)
 
     assert done.returncode == 0
-    assert "form.basic" in done.stdout
+    assert "law.stop.* " in done.stdout
+    assert len(done.stdout.splitlines()) <= 45
+    assert "form.basic " in streamgauge(*command, "--verbose", cwd=tmp_path).stdout
     assert "generated.valid-*" in done.stdout
     assert "nothing was sent" in done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -1,14 +1,24 @@
 """`streamgauge explain`: which statements a check judges, and what of a document nothing judges."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
 from streamgauge import catalog
 from streamgauge.cli.explain import command
+from streamgauge.cli.list_ import CURATED
+from streamgauge.cli.list_ import command as list_command
 from streamgauge.conformance import checks  # noqa: F401 - declares every check
 from streamgauge.conformance.check import CHECKS
+from streamgauge.conformance.plan import plan
+from streamgauge.conformance.unseen import UNSEEN
 from streamgauge.contract.contract import load_contracts
+from streamgauge.contract.paths import request_paths
+from streamgauge.target import Target
 from streamgauge.traceability import Traced, trace
+
+OPERATIONS = [operation for each in load_contracts(list(catalog.DOCUMENTS)) for operation in each.operations]
 
 
 def explained(id_: str) -> str:
@@ -67,3 +77,57 @@ def test_a_document_shows_what_nothing_judges(name: str) -> None:
             text = entry.line().get("sentence") or entry.line().get("text") or f"{len(entry.statements)} statements"
             assert " ".join(text.split()) in said
             assert getattr(entry, entry.kind) in said
+
+
+def test_a_property_names_its_laws() -> None:
+    """`explain stop`: which laws judge whether it is honoured, and in which documents."""
+    said = explained("stop")
+
+    assert "stop (request property)" in said
+    assert "deepinfra-completions, openai-chat, openai-completions: whether it is honoured is judged by" in said
+    assert "stop.honoured [MUST]: No text goes on past a stop string" in said
+
+
+def test_a_property_without_law_tells_why() -> None:
+    """`explain messages[].role`: why no black box can see whether it is honoured."""
+    said = explained("messages[].role")
+
+    assert f"no law judges it: {UNSEEN['messages[].role']}" in said
+
+
+@pytest.mark.parametrize("path", sorted({path for each in OPERATIONS for path in request_paths(each)}))
+def test_every_property_can_be_explained(path: str) -> None:
+    """Whatever the documents give a request has a law or a reason, and the command says which."""
+    said = explained(path)
+
+    assert "judged by" in said or "no law judges it: " in said
+    assert "None" not in said
+
+
+def test_a_law_names_its_properties() -> None:
+    """The rows of the honour table that its verdict counts for."""
+    assert "properties: stop " in explained("stop.honoured")
+
+
+def test_a_probe_is_told_for_each_operation() -> None:
+    """Findings name probes, so a reader may ask what one of them is."""
+    said = explained("law.stop.text")
+
+    assert "law.stop.text (probe)" in said
+    assert "operation: openai-chat" in said
+
+
+def test_an_exploration_is_explained() -> None:
+    """Its id stands in the report."""
+    assert "Stop strings out of earlier answers" in explained("explore.stops")
+
+
+def test_every_curated_topic_is_listed() -> None:
+    """`list probes` leaves out what is made from a document only; a new table of probes has to be named there."""
+    (contract,) = load_contracts(["deepinfra-completions"])
+    target = Target("t", "http://127.0.0.1", contract, model="m", key="k")
+    sent = {item.probe.id.partition(".")[0] for item in plan([target], destructive=True, budget_tokens=10**9).planned}
+
+    assert sent == {*CURATED, "generated"}
+    done = CliRunner().invoke(list_command, ["probes", "--json"])
+    assert {row["id"].partition(".")[0] for row in json.loads(done.stdout)} == set(CURATED)

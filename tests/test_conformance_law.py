@@ -101,6 +101,15 @@ def test_table() -> None:
     assert found["response_format"]["reason"]
 
 
+def test_failures_at_what_is_beside_a_property_are_not_its_own() -> None:
+    """Every request has messages: a server that fails at pictures takes them; at the pictures it fails."""
+    picture = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
+    found = rows(answered(1), failed(2, 500, messages=picture))
+    assert found["messages"]["counts"] == {"accepted": 1}
+    assert found["messages[].role"]["honour"] == "accepted"
+    assert found["messages[].content[].image_url"]["honour"] == "server error"
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_property_has_a_law_or_a_reason(document: str) -> None:
     """Nested ones, too; and what the table says about them exists."""

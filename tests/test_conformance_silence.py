@@ -209,6 +209,92 @@ def test_document_may_leave_the_messages_open(tmp_path: Path, messages: Any) -> 
     assert Outcome.ERROR not in found.values()
 
 
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+SQL = {"type": "custom", "custom": {"name": "sql"}}
+
+
+def calling(call: Any) -> bytes:
+    """A whole answer that calls a tool."""
+    answer = whole_answer(CHAT)
+    choice = {"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": [call]}}
+    return http(200, json.dumps({**answer, "choices": [{**choice, "finish_reason": "tool_calls"}]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("tools", value)
+            for value in (5, "x", {"a": 1}, [5], [None], [{"function": 5}], [{"function": {"name": [5]}}])
+        ),
+        *(("tool_choice", value) for value in (5, {}, {"function": 5}, {"type": "function", "function": {}})),
+        *(("structured_outputs", value) for value in (5, {"choice": 5}, {"grammar": 5}, {"json": {"properties": 5}})),
+        *(("thinking_token_budget", value) for value in ("x", {}, 1.5, True)),
+        *(("request_id", value) for value in (5, {}, [5])),
+    ],
+)
+def test_document_may_leave_a_property_open(tmp_path: Path, name: str, value: Any) -> None:
+    """Then a request may hold anything there: no check fails over it, nor blames the answer for it."""
+    contract, operation = own(tmp_path, None, "tools", "tool_choice", "structured_outputs", name)
+    found = outcomes(contract, operation, exchange(operation, request(operation, **{name: value}), calling(CALL)))
+
+    assert Outcome.ERROR not in found.values()
+    assert Outcome.IGNORED not in found.values()
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "assistant", "tool_calls": [{"id": [1]}]}],
+        [{"role": "assistant", "tool_calls": [{"id": "c1", "function": 5}]}],
+        [{"role": "assistant", "tool_calls": [{**CALL, "function": {"arguments": 5}}]}],
+        [{"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": 5}, {"role": "tool"}],
+    ],
+)
+def test_calls_in_open_messages(tmp_path: Path, messages: Any) -> None:
+    """What is no call is none that the server made."""
+    contract, operation = own(tmp_path)
+    sent = exchange(
+        operation, request(operation, messages=messages, temperature=...), http(400, json.dumps(ERROR).encode())
+    )
+    first = exchange(operation, request(operation), calling(CALL), probe="first")
+    found = outcomes(contract, operation, first, sent)
+
+    assert Outcome.ERROR not in found.values()
+    assert found["calls.round-trip"] is Outcome.NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "call"),
+    [
+        ([SQL], "required", {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}),
+        ([SQL], {"type": "custom", "custom": {"name": "sql"}}, {"id": "c1", **SQL}),
+        (
+            [{"type": "web_search"}, {"type": "function", "function": {"name": "f"}}],
+            "auto",
+            {**CALL, "function": {"name": "web_search", "arguments": "{}"}},
+        ),
+        ([{"type": "function", "function": {"name": "f"}}], {"type": "allowed_tools", "allowed_tools": {}}, CALL),
+    ],
+    ids=["custom", "custom, named", "the vendor's own", "allowed tools"],
+)
+def test_other_tools_than_functions(tmp_path: Path, tools: Any, choice: Any, call: Any) -> None:
+    """OpenAI has custom tools and lists of allowed ones, vendors have tools of their own: what is called is theirs."""
+    contract, operation = own(tmp_path, None, "tools", "tool_choice")
+    sent = request(operation, tools=tools, tool_choice=choice, temperature=...)
+
+    departed = departures(contract, operation, exchange(operation, sent, calling(call)))
+    assert not {id_ for id_ in departed if id_.startswith("calls.")}
+
+
+@pytest.mark.parametrize(("name", "check"), [("echo", "messages.echo"), ("request_id", "bookkeeping.request-id")])
+def test_a_property_means_what_its_document_says(tmp_path: Path, name: str, check: str) -> None:
+    """Together's `echo` tells the prompt beside the choices; a `request_id` may be for the vendor's own records."""
+    contract, operation = own(tmp_path, None, name)
+
+    assert outcomes(contract, operation)[check] is Outcome.NOT_APPLICABLE
+
+
 # -- requests and answers ----------------------------------------------------------------------------------------------
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from transcripts import MODEL, contract_of
+from transcripts import MODEL, contract_of, exchange, http, request, whole_answer
 
 from streamgauge.catalog import DOCUMENTS
 from streamgauge.conformance.exploring.exploration import EXPLORATIONS, Exploration, explorations_of, shares
-from streamgauge.conformance.exploring.strategies.material import Answered, Material
+from streamgauge.conformance.exploring.strategies.material import Answered, Material, answered_in
 from streamgauge.conformance.exploring.strategies.prompts import texts
 from streamgauge.conformance.exploring.strategies.schemas import MET, objects
 from streamgauge.contract.contract import COMPLETIONS
@@ -25,10 +25,11 @@ CASES = [(document, each) for document in DOCUMENTS for each in explorations_of(
 
 
 def material_of(document: str) -> Material:
-    """As after a request that was answered with :data:`TEXT`."""
+    """As after a request that was answered with :data:`TEXT`, and some of the covering array that departed."""
     _, operation = contract_of(document)
     body = plain_request(operation, MODEL, max_tokens=8)
-    return Material(operation, MODEL, (Answered(body, TEXT),))
+    departed = tuple({**body, "max_tokens": limit} for limit in range(9, 18))
+    return Material(operation, MODEL, (Answered(body, TEXT),), departed)
 
 
 def drawn(exploration: Exploration, material: Material, number: int) -> list[dict[str, Any]]:
@@ -123,6 +124,28 @@ def test_histories_are_conversations() -> None:
         contents |= {repr(each.get("content", "absent")) for each in messages if "tool_calls" in each}
 
     assert contents == {"None", "'absent'", "''"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, 1),
+        ({"max_tokens": 4}, 1),
+        ({"model": "no-such-model"}, 0),
+        ({"model": ...}, 0),
+        ({"messages": [{"role": "wizard", "content": "hi"}]}, 0),
+        ({"max_tokens": 0}, 0),
+        ({"temperature": 1}, 0),
+        ({"stop": "x"}, 0),
+    ],
+)
+def test_material_is_what_was_answered_rightly(changes: dict[str, Any], expected: int) -> None:
+    """A server may answer what it should have refused: nothing is drawn from that."""
+    operation = contract_of("openai-chat")[1]
+    answer = http(200, json.dumps(whole_answer(operation)).encode())
+    sent = exchange(operation, request(operation, **changes), answer)
+
+    assert len(answered_in([sent], operation, MODEL)) == expected
 
 
 def _alone(choose: Callable[[Exploration], bool]) -> list[str]:

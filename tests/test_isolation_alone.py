@@ -188,10 +188,14 @@ def _survives(*statuses: int) -> Outcome:
         ((200, 200, 200), Outcome.PASS),
         ((200, 422, 200), Outcome.PASS),
         ((200, 500, 200), Outcome.PASS),  # its own failure is judged as such
-        ((200, 400, 429), Outcome.PASS),  # a busy engine is no lost one
+        ((200, 400, 429), Outcome.INCONCLUSIVE),  # nobody asked the engine
+        ((200, 400, 429, 200), Outcome.PASS),
+        ((200, 400, 429, 500, 500), Outcome.FAIL),
         ((200, 200, 500, 500), Outcome.FAIL),
         ((200, 0, 0, 0), Outcome.FAIL),
-        ((200, 200, 503, 200), Outcome.FAIL),  # everybody had to wait until it was back
+        ((200, 500, 503, 200), Outcome.FAIL),  # everybody had to wait until it was back
+        ((200, 0, 0, 200), Outcome.FAIL),
+        ((200, 200, 503, 200), Outcome.INCONCLUSIVE),  # one failure among answers comes from anything
         ((500, 500, 500), Outcome.INCONCLUSIVE),  # it was lost before
         ((200, 200), Outcome.INCONCLUSIVE),
     ],

@@ -18,7 +18,7 @@ import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.conformance.check import CHECKS
 from streamgauge.conformance.judge import cases_of, judge
 from streamgauge.conformance.plan import Planned
-from streamgauge.conformance.probes.drawing import covered, fuzzed
+from streamgauge.conformance.probes.drawing import drawing_of
 from streamgauge.conformance.probes.generated import DANGEROUS, LIMIT, LONGEST, generated
 from streamgauge.conformance.probes.probe import Probe
 from streamgauge.conformance.probes.sensible import affordable, names_a_url, sensible, within_bounds
@@ -203,7 +203,7 @@ def test_a_value_that_its_schema_does_not_take_is_not_sent(tmp_path: Path) -> No
 def test_of_other_methods_only_a_safe_one_is_sent(spec: str) -> None:
     """Schemathesis also asks with PUT, PATCH and DELETE (`unexpected-methods`): a server that knows them would do it."""
     operation = _operation(spec)
-    others = {case.method for case in covered(operation)} - {"POST"}
+    others = {case.method for case in drawing_of(operation).covered} - {"POST"}
     sent = {probe.method for probe in generated(operation, MODEL)} - {"POST"}
 
     assert {"DELETE", "GET", "OPTIONS", "PATCH", "PUT"} <= others
@@ -262,17 +262,18 @@ def test_drawing_twice_is_drawing_once() -> None:
     operation, again = _operation("openai-completions"), load_contracts(["openai-completions"])[0].operations[0]
 
     assert operation is not again
-    assert fuzzed(operation, count=5, seed=0) is fuzzed(again, count=5, seed=0)
-    assert covered(operation) is covered(again)
+    assert drawing_of(operation, count=5) is drawing_of(again, count=5)
+    assert drawing_of(operation, count=5).covered == drawing_of(operation).covered
 
 
 def test_drawn_bodies_are_left_as_they_are() -> None:
     """Making a case sensible does not change the drawn one, which the next caller gets as well."""
     operation = _operation("openai-completions")
-    before = json.dumps([case.body for case in covered(operation)], default=repr)
+    drawn = drawing_of(operation)
+    before = json.dumps([case.body for case in drawn.covered], default=repr)
     list(generated(operation, MODEL, count=0))
 
-    assert json.dumps([case.body for case in covered(operation)], default=repr) == before
+    assert json.dumps([case.body for case in drawn.covered], default=repr) == before
 
 
 def test_the_table_of_what_utf8_encodes_is_that_of_hypothesis() -> None:

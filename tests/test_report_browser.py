@@ -76,7 +76,7 @@ def screenshot(url: str, directory: Path, scheme: int) -> Image.Image:
             f"--blink-settings=preferredColorScheme={scheme}",
             f"--user-data-dir={directory / 'profile'}",
             f"--screenshot={path}",
-            "--window-size=1000,9000",
+            "--window-size=1000,12000",
             url,
         ],
         check=True,

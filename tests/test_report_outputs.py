@@ -139,6 +139,7 @@ def test_summary_keys_are_stable(summary: dict[str, Any]) -> None:
         "levels",
         "findings",
         "honour",
+        "explored",
         "load",
         "documents",
         "from",

@@ -5,7 +5,7 @@ from typing import Any
 
 from streamgauge.conformance.check import Case, Departure
 from streamgauge.conformance.law import given, ignored, law
-from streamgauge.conformance.predicates import is_chat, payloads
+from streamgauge.conformance.predicates import payloads
 from streamgauge.contract.contract import JSON, Contract, Operation
 from streamgauge.outcomes import Level
 
@@ -19,6 +19,11 @@ def _told(case: Case, member: str) -> list[Any]:
     return [case.exchange.json.value.get(member)]
 
 
+def _promises_id(operation: Operation, contract: Contract) -> bool:
+    """Whether the document says so: elsewhere it may name the request in the vendor's own records only."""
+    return "response" in operation.schemas.resolved(operation.properties["request_id"]).get("description", "")
+
+
 @law(
     "bookkeeping.request-id",
     Level.MUST,
@@ -26,8 +31,8 @@ def _told(case: Case, member: str) -> list[Any]:
     properties="request_id",
     requirement="This id is used throughout the inference process and returned in the response.",
     source="/requestBody/content/application~1json/schema/properties/request_id/description",
-    asks=lambda asked: bool(asked.get("request_id")),
-    concerns=is_chat,
+    asks=lambda asked: isinstance(asked.get("request_id"), str) and asked["request_id"] != "",
+    concerns=_promises_id,
 )
 def request_id(case: Case) -> Iterator[Departure]:
     """Servers put their own prefix before it."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from streamgauge.conformance.assembly import Call, Choice, answer_in
 from streamgauge.conformance.callids import call_ids
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.law import given
-from streamgauge.conformance.offered import CUT, TOOLS, is_json
+from streamgauge.conformance.law import given, refuses
+from streamgauge.conformance.offered import CUT, TOOLS, is_json, objects_in
 from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import judged_by_body, said, shown
 from streamgauge.conformance.predicates import ended, is_chat, object_answer, valid_request
@@ -44,8 +44,15 @@ def _broken(case: Case) -> list[tuple[Choice, Call]]:
         (choice, call)
         for choice in _choices(case)
         for call in choice.calls
-        if choice.finish not in CUT and not is_json(call.arguments)
+        if choice.finish not in CUT and _calls_functions(choice) and not is_json(call.arguments)
     ]
+
+
+def _calls_functions(choice: Choice) -> bool:
+    """Whether every call is one of a function: OpenAI's custom tools are given any text."""
+    parts = [part.get("delta", part.get("message")) for part in choice.parts]
+    calls = [call for part in parts if isinstance(part, dict) for call in objects_in(part.get("tool_calls"))]
+    return all(call.get("type") in (None, "", "function") and "custom" not in call for call in calls)
 
 
 @check(
@@ -117,13 +124,14 @@ def _known_ids(case: Case) -> frozenset[str]:
 
 def _sends_back(case: Case) -> bool:
     """A conversation with a call that this server made, whole, and with the result of each; nothing else in it is odd."""
-    messages = case.exchange.sent["messages"]
-    made = [call for message in messages for call in message.get("tool_calls") or ()]
+    messages = objects_in(case.exchange.sent.get("messages"))
+    made = [call for message in messages for call in objects_in(message.get("tool_calls"))]
     results = [message.get("tool_call_id") for message in messages if message.get("role") == "tool"]
     return (
         bool(made)
-        and all(call.get("id") in _known_ids(case) and is_json(call["function"]["arguments"]) for call in made)
-        and sorted(results) == sorted(call["id"] for call in made)
+        and all(isinstance(call.get("id"), str) and call["id"] in _known_ids(case) for call in made)
+        and all(isinstance(call.get("function"), dict) and is_json(call["function"].get("arguments")) for call in made)
+        and sorted(map(repr, results)) == sorted(repr(call["id"]) for call in made)
         and set(given(case)) <= {"model", "messages", "max_tokens", "temperature", "stream", TOOLS}
     )
 
@@ -134,7 +142,12 @@ def _sends_back(case: Case) -> bool:
     "A call that the server made, sent back with its result, is accepted",
     requirement="messages: tool_calls of an assistant's message; role: tool, tool_call_id.",
     source="/requestBody/content/application~1json/schema/properties/messages",
-    applies=lambda case: valid_request(case) and judged_by_body(case) and _sends_back(case),
+    applies=lambda case: (
+        valid_request(case)
+        and judged_by_body(case)
+        and (case.exchange.status == 200 or refuses(case))
+        and _sends_back(case)
+    ),
     concerns=is_chat,
     absent="no call of this server was sent back to it",
     needs=(Evidence.REQUEST,),

@@ -111,13 +111,21 @@ def null_until_end(case: Case) -> Iterator[Departure]:
             return
 
 
+def _may_end_otherwise(case: Case) -> bool:
+    """Asked to end where it repeats itself: for that end no client has a word."""
+    exchange = case.exchange
+    if Evidence.REQUEST not in exchange.holds or not isinstance(exchange.sent, dict):
+        return False
+    return exchange.sent.get("repetition_detection") is not None
+
+
 @check(
     "finish.stream-reason",
     Level.SHOULD,
     "A streamed finish reason is one that clients know",
     requirement=f"finish_reason: {', '.join(REASONS)}",
     source=CLIENTS,
-    applies=lambda case: chunked(case) and any(True for _ in _finishes(case)),
+    applies=lambda case: chunked(case) and any(True for _ in _finishes(case)) and not _may_end_otherwise(case),
 )
 def stream_reason(case: Case) -> Iterator[Departure]:
     """Typed clients refuse a word that is not in their list."""
@@ -133,7 +141,7 @@ def stream_reason(case: Case) -> Iterator[Departure]:
     "Each choice of a whole answer has a finish reason that clients know",
     requirement=f"finish_reason: {', '.join(REASONS)}",
     source=CLIENTS,
-    applies=object_answer,
+    applies=lambda case: object_answer(case) and not _may_end_otherwise(case),
 )
 def whole_reason(case: Case) -> Iterator[Departure]:
     """The schema allows its absence and any word; clients switch on it."""

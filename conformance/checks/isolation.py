@@ -57,6 +57,12 @@ def _id_of(case: Case, exchange: Exchange) -> str:
     return found if isinstance(found, str) else ""
 
 
+def _said_to(exchange: Exchange) -> str:
+    """The prompt or the conversation: caches leave out who asks, and other bookkeeping."""
+    sent = exchange.sent if isinstance(exchange.sent, dict) else {}
+    return _canonical([sent.get("prompt"), sent.get("messages")])
+
+
 @once
 def _first_with_id(case: Case) -> dict[str, Exchange]:
     """Id → the first answer that has it."""
@@ -70,7 +76,7 @@ def _first_with_id(case: Case) -> dict[str, Exchange]:
 @check(
     "isolation.ids-unique",
     Level.SHOULD,
-    "Answers to different questions have different ids",
+    "Answers to different prompts have different ids",
     requirement="id: A unique identifier for the completion.",
     source=CLIENTS,
     applies=lambda case: (
@@ -80,16 +86,24 @@ def _first_with_id(case: Case) -> dict[str, Exchange]:
     needs=(Evidence.REQUEST,),
 )
 def ids_unique(case: Case) -> Iterator[Departure]:
-    """Whoever keeps answers by their ids mixes them up. That a cache repeats an answer to the same question is no fault."""
+    """Whoever keeps answers by their ids mixes them up. That a cache repeats an answer to the same prompt is no fault."""
     id_ = _id_of(case, case.exchange)
     first = _first_with_id(case)[id_]
-    if first.question != case.exchange.question:
+    if _said_to(first) != _said_to(case.exchange):
         yield Departure("an id that no other answer has", f"{one_line(id_, 80)}, as in {first.id}")
+
+
+def _served(exchange: Exchange) -> bool:
+    return 0 < exchange.status < 500
 
 
 @once
 def _behind(case: Case) -> dict[str, tuple[bool, tuple[Exchange, ...]]]:
-    """Id of each poison's exchange → whether the request before it was answered, and those between it and the next poison."""
+    """
+    Id of each poison's exchange → whether the request before it was answered, and those between it and the next poison.
+
+    What was turned away for its rate shows nothing, and is left out.
+    """
     found: dict[str, tuple[bool, list[Exchange]]] = {}
     current: list[Exchange] = []
     alive = False
@@ -97,9 +111,9 @@ def _behind(case: Case) -> dict[str, tuple[bool, tuple[Exchange, ...]]]:
         if is_poison(case, exchange):
             current = []
             found[exchange.id] = (alive, current)
-        else:
+        elif not exchange.rate_limited:
             current.append(exchange)
-            alive = 0 < exchange.status < 500
+            alive = _served(exchange)
     return {id_: (was_alive, tuple(behind)) for id_, (was_alive, behind) in found.items()}
 
 
@@ -119,10 +133,12 @@ def survives(case: Case) -> Iterator[Departure]:
     if not behind:
         told = "no request was sent behind it"
         yield Departure("an answer to the next plain request", told, outcome=Outcome.INCONCLUSIVE)
-    elif not 0 < behind[0].status < 500:
+    elif not _served(behind[0]):
         said = ", ".join(str(each.status) if each.status else str(each.ending) for each in behind[:2])
         told = f"{said}, behind a request that got {case.exchange.status or case.exchange.ending}"
-        outcome = None if alive else Outcome.INCONCLUSIVE
+        # One failure among answers, the poison's own included, may have come from anything.
+        stray = _served(case.exchange) and any(map(_served, behind[1:2]))
+        outcome = None if alive and not stray else Outcome.INCONCLUSIVE
         yield Departure("an answer to the next plain request", told, outcome=outcome)
 
 
@@ -198,13 +214,14 @@ def _by_metrics(case: Case, before: Busy, behind: list[tuple[float, Busy]]) -> I
         told = (
             f"{busy.running:g} requests running {after:.1f} s after {count} clients had left, {before.running:g} before"
         )
-        # With others about, only as many more as were left are surely those.
-        sure = before.running == 0 and busy.running >= count
+        # With others about, only as many as were left, and all the time, are surely those.
+        sure = before.running == 0 and all(busy.running >= count for _, busy in behind)
         yield Departure("as many as before", told, outcome=None if sure else Outcome.INCONCLUSIVE)
         return
     after, busy = freed
-    if before.running or before.generated is None or busy.generated is None:
-        return
+    went_on = any(at < after and earlier.running >= count for at, earlier in behind)
+    if before.running or before.generated is None or busy.generated is None or not went_on:
+        return  # what else was generated may have been for others
     limit = limit_of(case.exchange.sent, case.operation.properties) or 0
     grown = busy.generated - before.generated
     # A server that is done so soon was faster than its events told: it may have been through before the clients left.

@@ -11,6 +11,7 @@ from streamgauge.conformance.law import BESIDE, counting_for, given, ignored, la
 from streamgauge.conformance.posting import judged_by_body, shown
 from streamgauge.conformance.predicates import count_of_choices, ended_answer, valid_request
 from streamgauge.conformance.repeating import Detection, detection_of
+from streamgauge.conformance.stopping import stop_strings
 from streamgauge.conformance.tokens import counts, limit_of
 from streamgauge.conformance.told_ids import ids_of, prompt_ids_of
 from streamgauge.contract.contract import Contract, Operation
@@ -43,7 +44,7 @@ def _least_without(case: Case, *names: str) -> int | None:
 
 def _limits_by_successor(case: Case) -> bool:
     """A complete answer with usage to a request that is limited by `max_completion_tokens` alone."""
-    if not (ended_answer(case) and valid_request(case)) or "max_tokens" in given(case):
+    if not (ended_answer(case) and valid_request(case)) or {"max_tokens", "best_of"} & given(case).keys():
         return False
     counted = _generated(case) is not None and count_of_choices(case) is not None
     return counted and _is_count(given(case).get("max_completion_tokens"))
@@ -74,10 +75,10 @@ def _default_limit(operation: Operation) -> int | None:
 
 
 def _unlimited(case: Case) -> bool:
-    """A complete answer with usage to a request that leaves the limit to the document's default."""
+    """A complete answer with usage to a request that leaves the limit to the document's default; null may mean no limit."""
     if (
         not (ended_answer(case) and valid_request(case))
-        or {"max_tokens", "max_completion_tokens", "best_of"} & given(case).keys()
+        or {"max_tokens", "max_completion_tokens", "best_of"} & case.exchange.sent.keys()
     ):
         return False
     return _generated(case) is not None and count_of_choices(case) is not None
@@ -102,18 +103,34 @@ def default_limit(case: Case) -> Iterator[Departure]:
 
 
 def _least(case: Case) -> int:
-    """Tokens that `min_tokens` demands of all choices together."""
-    wanted: int = given(case)["min_tokens"] * (count_of_choices(case) or 0)
-    return wanted
+    """
+    Tokens that are counted of all choices together, if each has as many as `min_tokens` demands.
+
+    Some servers do not count those of the stop string that they leave out; it has no more of them than bytes.
+    """
+    asked = given(case)
+    untold = max([1 if asked.get("stop_token_ids") else 0, *(len(stop.encode()) for stop in stop_strings(asked))])
+    least: int = (asked["min_tokens"] - untold) * (count_of_choices(case) or 0)
+    return least
+
+
+def _has_room(case: Case) -> bool:
+    """Whether the answer may have so many tokens as `min_tokens` demands."""
+    limits = [given(case).get(name) for name in ("max_tokens", "max_completion_tokens")]
+    known = [limit for limit in limits if limit is not None] or [_default_limit(case.operation)]
+    least = given(case)["min_tokens"]
+    return all(limit is None or (_is_count(limit) and limit >= least) for limit in known)
 
 
 def _shows_least(case: Case) -> bool:
-    """Whether the answer is shorter than it may be, or would have been without `min_tokens`."""
+    """Whether the answer is shorter than it may be, by no limit's doing, or would have been without `min_tokens`."""
     spent = _generated(case)
-    if spent is None or _filtered(case):
+    if spent is None or _filtered(case) or not _has_room(case):
         return False
+    if spent < _least(case):
+        return any(each.reasons != ["length"] for each in answer_in(case.exchange).choices.values())
     least_without = _least_without(case, "min_tokens")
-    return spent < _least(case) or (least_without is not None and least_without < _least(case))
+    return least_without is not None and least_without < _least(case)
 
 
 @law(
@@ -188,13 +205,17 @@ def _has_one_prompt(case: Case) -> bool:
     return count_of_choices(case) == (case.exchange.sent.get("n") or 1)
 
 
+def _untruncated(case: Case) -> list[int]:
+    """The tokens of the same prompt without truncation, as each answer tells them."""
+    return [count for each in answered_bare(case, *_TRUNCATION) if (count := _prompt_tokens(each)) is not None]
+
+
 def _shows_truncation(case: Case) -> bool:
     """Whether the prompt is longer than it may be, or is so without truncation."""
     spent, most = _prompt_tokens(case.exchange), given(case)["truncate_prompt_tokens"]
     if spent is None or not _has_one_prompt(case):
         return False
-    whole = [count for each in answered_bare(case, *_TRUNCATION) if (count := _prompt_tokens(each)) is not None]
-    return spent > most or any(count > most for count in whole)
+    return spent > most or any(count > most for count in _untruncated(case))
 
 
 @law(
@@ -210,10 +231,11 @@ def _shows_truncation(case: Case) -> bool:
     absent="no answer with usage to a prompt that is longer",
 )
 def truncate_prompt(case: Case) -> Iterator[Departure]:
-    """The usage tells what was read."""
-    most, spent = given(case)["truncate_prompt_tokens"], _prompt_tokens(case.exchange) or 0
+    """The usage tells what was read; a prompt that is shorter than without it was truncated, if not as it should be."""
+    most, spent, whole = given(case)["truncate_prompt_tokens"], _prompt_tokens(case.exchange) or 0, _untruncated(case)
     if spent > most:
-        yield ignored(f"{most} prompt tokens or fewer", str(spent))
+        expected, shorter = f"{most} prompt tokens or fewer", bool(whole) and spent < min(whole)
+        yield Departure(expected, str(spent)) if shorter else ignored(expected, str(spent))
 
 
 def _sides(case: Case) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -234,7 +256,9 @@ def _sides(case: Case) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     properties="truncation_side",
     requirement="'right' keeps the first N tokens. 'left' keeps the last N tokens.",
     source=f"{_PROPERTIES}/truncation_side/description",
-    asks=lambda asked: bool(asked.get("truncation_side")) and _is_count(asked.get("truncate_prompt_tokens")),
+    asks=lambda asked: (
+        asked.get("truncation_side") in ("left", "right") and _is_count(asked.get("truncate_prompt_tokens"))
+    ),
     applies=lambda case: _sides(case) is not None,
     needs_also=("truncate_prompt_tokens",),
     absent="no answer tells which tokens of a truncated prompt were read",
@@ -258,8 +282,11 @@ def _asks_detection(asked: Mapping[str, Any]) -> bool:
     return detection is not None and not detection.broken
 
 
-_SLACK = 1
-"""Tokens that an engine may generate before it notices: some look at each step while the next one is on its way."""
+_SLACK = 4
+"""
+Tokens that an engine may generate before it notices: some look at each step while the next one is on its way, and a step
+may bring several.
+"""
 
 
 def _due(case: Case, index: int, detection: Detection) -> int | None:
@@ -303,7 +330,7 @@ def _detected(case: Case) -> Iterator[Departure | None]:
     asks=_asks_detection,
     applies=lambda case: any(True for _ in _detected(case)),
     needs_also=("return_token_ids",),
-    beside=BESIDE | {"allowed_token_ids"},
+    beside=BESIDE - {"echo"} | {"allowed_token_ids"},
     absent="no answer that tells its tokens repeated itself",
 )
 def repetition_detection(case: Case) -> Iterator[Departure]:

@@ -7,10 +7,12 @@ from typing import Any
 
 from streamgauge.conformance.assembly import Choice, answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
-from streamgauge.conformance.law import given
-from streamgauge.conformance.logprobs import REPLACEMENT, Entry, entries_of, reports_of
+from streamgauge.conformance.law import BESIDE, given
+from streamgauge.conformance.logprobs import Entry, entries_of, is_partial, reports_of
+from streamgauge.conformance.posting import not_plain
 from streamgauge.conformance.predicates import documented, ended_answer, is_chat, valid_request
 from streamgauge.conformance.prompt_reports import prompt_logprobs_in
+from streamgauge.conformance.tokens import counts
 from streamgauge.contract.contract import CHAT, COMPLETIONS, Contract, Operation
 from streamgauge.outcomes import Level
 from streamgauge.text import one_line
@@ -63,8 +65,10 @@ def shape(case: Case) -> Iterator[Departure]:
     for report in itertools.chain.from_iterable(map(reports_of, _choices(case))):
         held = report if isinstance(report, dict) else {}
         missing = [name for name in names if not isinstance(held.get(name), list)]
-        if missing == ["top_logprobs"] and held["top_logprobs"] is None and given(case).get("logprobs") == 0:
+        if missing == ["top_logprobs"] and held.get("top_logprobs") is None and given(case).get("logprobs") == 0:
             continue  # none of the likeliest were asked for
+        if missing == ["content"] and isinstance(held.get("refusal"), list):
+            continue  # the model refused: its tokens are those of the refusal
         if missing:
             told = ", ".join(report) if isinstance(report, dict) else repr(report)
             yield Departure(f"arrays {', '.join(names)}", one_line(told, 120))
@@ -82,10 +86,12 @@ def shape(case: Case) -> Iterator[Departure]:
     absent=_NONE,
 )
 def lengths(case: Case) -> Iterator[Departure]:
-    """They are read side by side."""
+    """They are read side by side; that none of the likeliest tokens are told is `logprobs.count-asked`'s."""
     for report in itertools.chain.from_iterable(map(reports_of, _choices(case))):
         held = report if isinstance(report, dict) else {}
         sizes = {name: len(array) for name in _ARRAYS[COMPLETIONS] if isinstance(array := held.get(name), list)}
+        if not sizes.get("top_logprobs"):
+            sizes.pop("top_logprobs", None)
         if len(set(sizes.values())) > 1:
             yield Departure("arrays of one length", ", ".join(f"{name} {size}" for name, size in sizes.items()))
             return
@@ -172,11 +178,17 @@ _NEAR = 0.05
 
 
 def _unfit(entry: Entry, *, listed: bool) -> str:
-    """How a token contradicts the likeliest tokens at its place; empty where it does not."""
+    """
+    How a token contradicts the likeliest tokens at its place; empty where it does not.
+
+    Some servers tell the token as it stands in the text, with the space before it, and the likeliest ones without.
+    """
     own, top = entry.number, _numbers(entry)
-    if own is None or not top or not entry.text or REPLACEMENT in entry.text or len(top) < len(entry.top):
+    if own is None or not top or not entry.text or len(top) < len(entry.top):
         return ""
-    same = [value for token, value in top if token == entry.text]
+    if any(is_partial(token) or not token for token in (entry.text, *(token for token, _ in top))):
+        return ""
+    same = [value for token, value in top if token.strip() == entry.text.strip()]
     least = min(value for _, value in top)
     if not same and own > least + _NEAR:
         return f"{entry.text!r} with {own} is not among them, though {least} is"
@@ -234,7 +246,8 @@ def varied(case: Case) -> Iterator[Departure]:
 def _rows(case: Case) -> list[list[Any]]:
     """Numbers that cannot all be equal, of many different tokens."""
     sent = given(case)
-    samples = type(sent.get("temperature", 1)) in (int, float) and sent.get("temperature", 1) >= 0.9
+    hot = type(sent.get("temperature", 1)) in (int, float) and sent.get("temperature", 1) >= 0.9
+    samples = hot and not_plain(case) <= BESIDE  # where one token is left, it is sure
     found: list[list[Any]] = []
     for choice in _choices(case):
         entries = _of_prompt(entries_of(choice), sent["prompt"]) if _echoes(case) else entries_of(choice)
@@ -286,12 +299,15 @@ def prompt_first(case: Case) -> Iterator[Departure]:
 def _firsts(case: Case) -> list[Any]:
     found = [report[0] for report in prompt_logprobs_in(case) if report]
     if _echoes(case):
-        prompt = given(case).get("prompt")
         covered = [entries_of(choice) for choice in _choices(case)]
-        found += [each[0].logprob for each in covered if each and _stands_first(each[0], prompt)]
+        found += [each[0].logprob for each in covered if each and _stands_first(case, each)]
     return found
 
 
-def _stands_first(entry: Entry, prompt: Any) -> bool:
-    """Whether a token can be the prompt's first: of a list of prompts nobody knows which."""
-    return isinstance(prompt, str) and bool(entry.text) and prompt.lstrip().startswith(entry.text.lstrip())
+def _stands_first(case: Case, entries: tuple[Entry, ...]) -> bool:
+    """Whether an echo's first token can be the prompt's: of a list of prompts nobody knows, and a mark may be hidden."""
+    prompt = given(case).get("prompt")
+    if not (isinstance(prompt, str) and entries[0].text and prompt.lstrip().startswith(entries[0].text.lstrip())):
+        return False
+    read = counts(case.exchange, "prompt_tokens")
+    return read is None or read[0] <= len(_of_prompt(entries, prompt))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from streamgauge.conformance.assembly import Choice, answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.law import given
-from streamgauge.conformance.logprobs import AS_ID, REPLACEMENT, Entry, entries_of, is_special, spells
+from streamgauge.conformance.logprobs import AS_ID, REPLACEMENT, Entry, entries_of, is_partial, is_special, spells
 from streamgauge.conformance.posting import not_plain
 from streamgauge.conformance.predicates import ended_answer, is_chat, valid_request
 from streamgauge.conformance.tokens import counts, detail, final_usage
@@ -50,9 +50,17 @@ def token_bytes(case: Case) -> Iterator[Departure]:
                 if entry.data == list(text) and REPLACEMENT not in choice.generated:
                     yield Departure("the bytes of a part of a character", f"those of U+FFFD: {entry.data}")
                     return
-            elif entry.data != list(text):
+            elif not _spelt(entry):
                 yield Departure(f"{list(text)}, the bytes of {entry.text!r}", one_line(repr(entry.data), 120))
                 return
+
+
+def _spelt(entry: Entry) -> bool:
+    """Whether the bytes of a token are those of its text, beside the part of a character, which the text cannot show."""
+    if not all(type(byte) is int and 0 <= byte < 256 for byte in entry.data):
+        return False
+    whole = entry.text.encode("utf-8", "surrogatepass")
+    return bytes(entry.data) == whole or bytes(entry.data).decode("utf-8", "ignore") == entry.text
 
 
 _BESIDE = {"logprobs", "top_logprobs", "n", "seed", "stream_options", "user", "request_id", "return_token_ids"}
@@ -69,7 +77,15 @@ def _comparable(case: Case) -> bool:
 
 
 def _readable(entries: tuple[Entry, ...]) -> bool:
-    return bool(entries) and not any(REPLACEMENT in entry.text or AS_ID.fullmatch(entry.text) for entry in entries)
+    """Whether the texts of the tokens show all of them."""
+    return bool(entries) and not any(
+        is_partial(entry.text) or AS_ID.fullmatch(entry.text) or _has_more_bytes(entry) for entry in entries
+    )
+
+
+def _has_more_bytes(entry: Entry) -> bool:
+    """Whether a part of a character is told by its bytes alone."""
+    return isinstance(entry.data, list) and len(entry.data) > len(entry.text.encode("utf-8", "surrogatepass"))
 
 
 @check(
@@ -125,14 +141,16 @@ def _counted(case: Case) -> tuple[int, int] | None:
 def _steps(entries: tuple[Entry, ...]) -> Iterator[tuple[Entry, int]]:
     """Each token whose length nobody counts otherwise, with how far the next one's offset lies behind its own."""
     for entry, following in itertools.pairwise(entries):
-        if entry.text.isascii() and type(entry.offset) is int and type(following.offset) is int:
+        if entry.text.isascii() and not is_partial(entry.text) and type(entry.offset) is int and type(following.offset) is int:
             yield entry, following.offset - entry.offset
 
 
 def _bases(case: Case) -> set[int]:
     """Where the text may begin: at 0, or behind a prompt that is not echoed."""
     prompt = given(case).get("prompt")
-    return {0, len(prompt)} if isinstance(prompt, str) and not given(case).get("echo") else {0}
+    if not isinstance(prompt, str) or given(case).get("echo"):
+        return {0}
+    return {0, len(prompt), len(prompt.encode("utf-8", "surrogatepass"))}
 
 
 @check(
@@ -158,7 +176,8 @@ def offsets(case: Case) -> Iterator[Departure]:
     for choice in _choices(case):
         entries = entries_of(choice)
         for entry, step in _steps(entries):
-            if step != len(entry.text) and not (step == 0 and is_special(entry.text)):
+            trimmed = entry is entries[0] and step == len(entry.text.lstrip())
+            if step != len(entry.text) and not trimmed and not (step == 0 and is_special(entry.text)):
                 yield Departure(f"{len(entry.text)} characters behind {entry.text!r}", str(step))
                 return
         first = entries[0].offset if entries else 0

@@ -6,8 +6,9 @@ from typing import Any
 from streamgauge.conformance.assembly import Choice, answer_in
 from streamgauge.conformance.check import Case, Departure
 from streamgauge.conformance.law import given, ignored, law
-from streamgauge.conformance.logprobs import AS_ID, entries_of, reports_of
+from streamgauge.conformance.logprobs import AS_ID, entries_of, is_partial, reports_of
 from streamgauge.conformance.prompt_reports import prompt_logprobs_in
+from streamgauge.conformance.stopping import generated
 from streamgauge.conformance.tokens import counts
 from streamgauge.contract.contract import CHAT, COMPLETIONS, Contract, Operation
 from streamgauge.outcomes import Level, Outcome
@@ -45,8 +46,8 @@ def _most(case: Case) -> int:
 
 
 def _texts(case: Case) -> list[Choice]:
-    """The choices that are text alone: whether calls and thoughts have log-probabilities is nobody's promise."""
-    return [choice for choice in _choices(case) if choice.text and not choice.calls]
+    """The choices with text of the model's alone: whether calls and thoughts have log-probabilities is nobody's promise."""
+    return [choice for choice in _choices(case) if generated(case, choice) and not choice.calls]
 
 
 @law(
@@ -67,16 +68,26 @@ def logprobs_given(case: Case) -> Iterator[Departure]:
             return
 
 
-def _judge_count(case: Case, wanted: int, beside: int) -> Iterator[Departure]:
-    """
-    Compare the longest list with what was asked for.
+_PLACES = 3
 
-    Where two tokens have the same text, a list by texts has one entry for both, but hardly at every place.
+
+def _may_merge(case: Case) -> bool:
     """
+    Whether each place may have two tokens of the same text, which a list by texts has one entry for.
+
+    Where tokens are parts of characters, or there are few places, that happens.
+    """
+    tops = [entry.top for choice in _choices(case) for entry in entries_of(choice)]
+    parts = any(is_partial(token) or not token for top in tops for token, _ in top)
+    return case.operation.family == COMPLETIONS and (len(tops) < _PLACES or parts)
+
+
+def _judge_count(case: Case, wanted: int, beside: int) -> Iterator[Departure]:
+    """Compare the longest list with what was asked for."""
     most = _most(case)
     if most == 0:
         yield ignored(f"the {wanted} likeliest tokens at each place", "none")
-    elif not wanted <= most <= wanted + beside:
+    elif most > wanted + beside or (most < wanted and not _may_merge(case)):
         yield Departure(f"the {wanted} likeliest tokens at each place", f"at most {most} at any")
 
 

@@ -5,12 +5,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamgauge.conformance.assembly import answer_in
-from streamgauge.conformance.check import Case, Departure
-from streamgauge.conformance.law import given, ignored, law
+from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.law import given, ignored, law, refuses
+from streamgauge.conformance.offered import is_json, objects_in
 from streamgauge.conformance.once import once
-from streamgauge.conformance.predicates import is_chat
+from streamgauge.conformance.posting import judged_by_body, not_plain, said, shown
+from streamgauge.conformance.predicates import is_chat, valid_request
+from streamgauge.conformance.prompt_reports import counts_prompts
 from streamgauge.conformance.tokens import counts
+from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level
+from streamgauge.wire.exchange import Evidence
 
 __all__: list[str] = []
 
@@ -19,6 +24,12 @@ _MUCH = 160
 
 _MOST = 4000
 """Characters of a conversation that no model's context is too small for."""
+
+
+def _told_tokens(case: Case) -> int | None:
+    found = counts(case.exchange, "prompt_tokens")
+    return found[0] if found else None
+
 
 _Leaf = tuple[str, str]
 """The path of a text within the messages, and the text."""
@@ -64,32 +75,48 @@ def _lengths(case: Case, path: str) -> dict[str, list[tuple[list[str], int]]]:
 
 def _rest(sent: Mapping[str, Any], path: str) -> str:
     """A request without these texts, and without what says nothing about its prompt."""
-    kept = {name: value for name, value in sent.items() if name not in ("stream", "stream_options", "max_tokens", "n")}
-    return json.dumps({**kept, "messages": _without(sent["messages"], path)}, sort_keys=True)
+    return _prompt_of({**sent, "messages": _without(sent["messages"], path)})
 
 
-def _shorter(case: Case, path: str) -> list[tuple[list[str], int]]:
-    """Of the requests that differ in these texts only, those in which they are much shorter, with their prompt tokens."""
+def _shorter(case: Case, path: str) -> list[int]:
+    """The prompt tokens of requests that differ in these texts only, which are much shorter in them."""
     sent = case.exchange.sent
     own = _texts(sent["messages"], path)
     size = sum(map(len, own))
     return [
-        (texts, tokens)
+        tokens
         for texts, tokens in _lengths(case, path).get(_rest(sent, path), [])
         if len(texts) == len(own) and size - sum(map(len, texts)) >= _MUCH
     ]
 
 
+def _most(case: Case, path: str) -> int:
+    """The most prompt tokens that this prompt was ever counted to have: some servers leave out what they had cached."""
+    own = _texts(case.exchange.sent["messages"], path)
+    return max(tokens for texts, tokens in _lengths(case, path)[_rest(case.exchange.sent, path)] if texts == own)
+
+
 def _text_alone(asked: Mapping[str, Any]) -> bool:
     """Whether no part of a message is anything but text."""
-    contents = [each.get("content") for each in asked.get("messages", ())]
+    contents = [each.get("content") for each in objects_in(asked.get("messages"))]
     parts = [part for content in contents if isinstance(content, list) for part in content]
-    return all(isinstance(part.get("text"), str) and part.get("type", "text") == "text" for part in parts)
+    return all(
+        isinstance(part, dict) and isinstance(part.get("text"), str) and part.get("type", "text") == "text"
+        for part in parts
+    )
 
 
 def _is_ordinary(asked: Mapping[str, Any]) -> bool:
     """Of text alone, and not too much of it for any model."""
     return _text_alone(asked) and sum(len(text) for _, text in _leaves(asked["messages"])) < _MOST
+
+
+_ARGUMENTS = "messages[].tool_calls[].function.arguments"
+
+
+def _calls_are_whole(asked: Mapping[str, Any]) -> bool:
+    """Whether all arguments of calls are JSON: what a server makes of others says nothing of the texts beside them."""
+    return all(map(is_json, _texts(asked["messages"], _ARGUMENTS)))
 
 
 def _declare(name: str, level: Level, path: str, what: str) -> None:
@@ -102,15 +129,18 @@ def _declare(name: str, level: Level, path: str, what: str) -> None:
         properties=path,
         requirement="A list of messages comprising the conversation so far.",
         source="OpenAI, create chat completion: messages",
-        asks=lambda asked: any(_texts(asked.get("messages"), path)) and _is_ordinary(asked),
-        applies=lambda case: bool(counts(case.exchange, "prompt_tokens")) and bool(_shorter(case, path)),
+        asks=lambda asked: (
+            any(_texts(asked.get("messages"), path))
+            and _is_ordinary(asked)
+            and (path == _ARGUMENTS or _calls_are_whole(asked))
+        ),
+        applies=lambda case: _told_tokens(case) is not None and counts_prompts(case) and bool(_shorter(case, path)),
         needs_also=("messages", "tools"),
         concerns=is_chat,
     )
     def read(case: Case) -> Iterator[Departure]:
         """A prompt that does not grow with it by a single token does not hold it."""
-        (tokens,) = counts(case.exchange, "prompt_tokens") or [0]
-        least = min(tokens for _, tokens in _shorter(case, path))
+        tokens, least = _most(case, path), min(_shorter(case, path))
         if tokens <= least:
             yield ignored(
                 f"a prompt of more than {least} tokens with {_MUCH} or more characters more", f"{tokens} tokens"
@@ -120,9 +150,7 @@ def _declare(name: str, level: Level, path: str, what: str) -> None:
 _declare("content-read", Level.MUST, "messages[].content", "The text of a message")
 _declare("part-read", Level.MUST, "messages[].content[].text", "The text of a message's part")
 _declare("name-read", Level.MAY, "messages[].name", "The name of a message's author")
-_declare(
-    "call-read", Level.SHOULD, "messages[].tool_calls[].function.arguments", "What a call in the conversation said"
-)
+_declare("call-read", Level.SHOULD, _ARGUMENTS, "What a call in the conversation said")
 _declare("call-name-read", Level.SHOULD, "messages[].tool_calls[].function.name", "Which function a call in it was for")
 
 
@@ -130,29 +158,33 @@ def _as_strings(sent: Mapping[str, Any]) -> str:
     """The request with each content of one text part as a string."""
     messages = [
         {**each, "content": each["content"][0]["text"]} if isinstance(each.get("content"), list) else each
-        for each in sent["messages"]
+        for each in objects_in(sent["messages"])
     ]
     return _prompt_of({**sent, "messages": messages})
 
 
+_FORM = ("stream", "stream_options", "max_tokens")
+"""What says nothing about a prompt. The number of choices does: some servers count it for each."""
+
+
 def _prompt_of(sent: Mapping[str, Any]) -> str:
-    kept = {name: value for name, value in sent.items() if name not in ("stream", "stream_options", "max_tokens", "n")}
-    return json.dumps(kept, sort_keys=True)
+    return json.dumps({name: value for name, value in sent.items() if name not in _FORM}, sort_keys=True)
 
 
 @once
-def _prompt_tokens(case: Case) -> dict[str, int]:
-    """What each prompt of strings alone costs."""
-    found: dict[str, int] = {}
+def _prompt_tokens(case: Case) -> dict[str, set[int]]:
+    """What each prompt of strings alone costs, whenever it was asked."""
+    found: dict[str, set[int]] = {}
     for exchange in case.others:
         told = counts(exchange, "prompt_tokens")
         if exchange.status == 200 and told and isinstance(exchange.sent, dict) and "messages" in exchange.sent:
-            found[_prompt_of(exchange.sent)] = told[0]
+            found.setdefault(_prompt_of(exchange.sent), set()).add(told[0])
     return found
 
 
 def _one_part_each(asked: Mapping[str, Any]) -> bool:
-    sizes = [len(each["content"]) for each in asked.get("messages", ()) if isinstance(each.get("content"), list)]
+    messages = objects_in(asked.get("messages"))
+    sizes = [len(each["content"]) for each in messages if isinstance(each.get("content"), list)]
     return bool(sizes) and set(sizes) == {1} and _text_alone(asked)
 
 
@@ -164,25 +196,29 @@ def _one_part_each(asked: Mapping[str, Any]) -> bool:
     requirement="The contents of the message: a text, or an array of content parts.",
     source="OpenAI, create chat completion: messages",
     asks=_one_part_each,
-    applies=lambda case: (
-        bool(counts(case.exchange, "prompt_tokens")) and _as_strings(given(case)) in _prompt_tokens(case)
-    ),
+    applies=lambda case: _told_tokens(case) is not None and _as_strings(given(case)) in _prompt_tokens(case),
     needs_also=("messages",),
     concerns=is_chat,
 )
 def part_as_string(case: Case) -> Iterator[Departure]:
     """Templates that get the list in place of its text print it into the prompt, brackets and all."""
-    expected = _prompt_tokens(case)[_as_strings(given(case))]
-    (tokens,) = counts(case.exchange, "prompt_tokens") or [0]
-    if tokens != expected:
-        yield Departure(f"{expected} prompt tokens, as with the string", f"{tokens} with the same text as a part")
+    expected, tokens = _prompt_tokens(case)[_as_strings(given(case))], _told_tokens(case)
+    if tokens not in expected:
+        told = " or ".join(map(str, sorted(expected)))
+        yield Departure(f"{told} prompt tokens, as with the string", f"{tokens} with the same text as a part")
 
 
 def _last_said(asked: Mapping[str, Any]) -> str:
     """What the assistant said last, if nothing follows it."""
-    last = asked["messages"][-1] if asked.get("messages") else {}
+    last = (objects_in(asked.get("messages")) or [{}])[-1]
     content = last.get("content")
     return content if last.get("role") == "assistant" and isinstance(content, str) else ""
+
+
+def _prepends(operation: Operation, contract: Contract) -> bool:
+    """Whether the document says so: Together's `echo` tells the prompt beside the choices."""
+    described = operation.schemas.resolved(operation.properties["echo"]).get("description", "")
+    return is_chat(operation, contract) and "prepended" in described
 
 
 @law(
@@ -194,7 +230,7 @@ def _last_said(asked: Mapping[str, Any]) -> str:
     source="/requestBody/content/application~1json/schema/properties/echo/description",
     asks=lambda asked: asked.get("echo") is True and bool(_last_said(asked)) and "tools" not in asked,
     needs_also=("messages",),
-    concerns=is_chat,
+    concerns=_prepends,
 )
 def echo(case: Case) -> Iterator[Departure]:
     """The same in each choice."""
@@ -203,3 +239,42 @@ def echo(case: Case) -> Iterator[Departure]:
         if not choice.text.startswith(wanted):
             yield ignored(f"a text that begins with {wanted!r}", repr(choice.text[: len(wanted) + 20]))
             return
+
+
+_SILENT = {"role": "assistant", "content": ""}
+
+
+def _had_said_nothing(case: Case) -> bool:
+    """Whether the assistant had once said nothing, in a conversation that is plain but for that."""
+    messages = case.exchange.sent.get("messages")
+    others = [each for each in objects_in(messages) if each != _SILENT]
+    return (
+        not_plain(case) == {"messages"}
+        and _SILENT in messages
+        and len(others) + messages.count(_SILENT) == len(messages)
+        and all(each.keys() == {"role", "content"} and isinstance(each["content"], str) for each in others)
+        and all(each["role"] in ("system", "user", "assistant") for each in others)
+        and sum(len(each["content"]) for each in others) < _MOST
+    )
+
+
+@check(
+    "messages.empty-accepted",
+    Level.SHOULD,
+    "A conversation is accepted in which the assistant had once said nothing",
+    requirement="messages: A list of messages comprising the conversation so far.",
+    source=f"OpenAI, create chat completion: messages; {CLIENTS}",
+    applies=lambda case: (
+        valid_request(case)
+        and judged_by_body(case)
+        and (case.exchange.status == 200 or refuses(case))
+        and _had_said_nothing(case)
+    ),
+    concerns=is_chat,
+    absent="no request had an assistant's message without text in a conversation that was plain otherwise",
+    needs=(Evidence.REQUEST,),
+)
+def empty_accepted(case: Case) -> Iterator[Departure]:
+    """Models do say nothing, and clients send back what they got."""
+    if case.exchange.status != 200:
+        yield Departure("200", f"{shown(case)}: {said(case)}")

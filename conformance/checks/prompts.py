@@ -7,11 +7,11 @@ from typing import Any
 from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.law import BESIDE, given, ignored, law
-from streamgauge.conformance.logprobs import REPLACEMENT, entries_of, is_special, spells
+from streamgauge.conformance.logprobs import entries_of, is_partial, is_special, spells
 from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import not_plain
-from streamgauge.conformance.predicates import ended_answer, valid_request
-from streamgauge.conformance.prompt_reports import members_of, text_by_ids
+from streamgauge.conformance.predicates import count_of_choices, ended_answer, valid_request
+from streamgauge.conformance.prompt_reports import counts_prompts, members_of, text_by_ids
 from streamgauge.conformance.tokens import counts
 from streamgauge.contract.contract import COMPLETIONS, Contract, Operation
 from streamgauge.outcomes import Level, Outcome
@@ -29,7 +29,8 @@ def _in_completions(operation: Operation, contract: Contract) -> bool:
 
 
 def _prompt_tokens(exchange: Exchange) -> int | None:
-    return next(iter(counts(exchange, "prompt_tokens") or ()), None)
+    """As an answer counts them: 0 is no count, as `usage.counted` says."""
+    return next(iter(counts(exchange, "prompt_tokens") or ()), 0) or None
 
 
 def _ids(prompt: Any) -> list[list[int]]:
@@ -67,6 +68,7 @@ def _costs(case: Case) -> dict[str, int]:
     return found
 
 
+@once
 def _shortest(case: Case) -> tuple[str, int] | None:
     """The shortest plain prompt, and its tokens."""
     return min(_costs(case).items(), key=lambda each: len(each[0]), default=None)
@@ -90,13 +92,18 @@ def _longer(case: Case) -> bool:
     absent="no answer with usage to a long prompt beside one to a short prompt",
 )
 def read(case: Case) -> Iterator[Departure]:
-    """Equal counts come from a server that reads something else; how they should differ depends on the vocabulary."""
+    """
+    Equal counts come from a server that reads something else; how they should differ depends on the vocabulary.
+
+    One that always says the same does not count, whatever it reads.
+    """
     shortest, own = _shortest(case), _prompt_tokens(case.exchange)
     if shortest is None or own is None or own > shortest[1]:
         return
     told = f"{own} tokens for {len(given(case)['prompt'])} characters, {shortest[1]} for {len(shortest[0])}"
     if own == shortest[1]:
-        yield ignored("more tokens for more text", told)
+        ignores = counts_prompts(case)
+        yield ignored("more tokens for more text", told) if ignores else Departure("more tokens for more text", told)
     else:
         yield Departure("more tokens for more text", told, outcome=Outcome.INCONCLUSIVE)
 
@@ -129,13 +136,14 @@ def token_ids(case: Case) -> Iterator[Departure]:
     source=f"{_REQUEST}/prompt",
     asks=lambda asked: len(set(_texts(asked.get("prompt")))) > 1 and asked.get("echo") is True,
     needs_also=("echo", "n"),
-    applies=lambda case: bool(_begun(case)),
+    applies=lambda case: count_of_choices(case) is not None and bool(_begun(case)),
     concerns=_in_completions,
     absent="no request with several prompts that are echoed",
 )
 def order(case: Case) -> Iterator[Departure]:
     """The echo tells which prompt a choice belongs to; how many there are is for `response.choices`."""
-    prompts, n = _texts(given(case)["prompt"]), given(case).get("n", 1)
+    prompts = _texts(given(case)["prompt"])
+    n = (count_of_choices(case) or 0) // len(prompts)
     for index, begins in _begun(case).items():
         expected = prompts[index // n] if index // n < len(prompts) else None
         if begins != expected:
@@ -231,7 +239,7 @@ def _scored(case: Case) -> bool:
         and ended_answer(case)
         and any(map(entries_of, choices))
         and all(_echoed(sent["prompt"], choice.text) for choice in choices)
-        and not any(REPLACEMENT in entry.text for choice in choices for entry in entries_of(choice))
+        and not any(is_partial(entry.text) for choice in choices for entry in entries_of(choice))
     )
 
 
@@ -265,7 +273,9 @@ def echo_logprobs(case: Case) -> Iterator[Departure]:
     requirement="suffix: what follows after the text that is to be filled in.",
     source=f"{_REQUEST}/suffix",
     asks=lambda asked: isinstance(asked.get("suffix"), str) and len(asked["suffix"].split()) > 1,
-    applies=lambda case: _prompt_tokens(case.exchange) is not None and _without_suffix(case) is not None,
+    applies=lambda case: (
+        _prompt_tokens(case.exchange) is not None and _without_suffix(case) is not None and counts_prompts(case)
+    ),
     absent="no answer with usage to a prompt with a suffix and to the same without",
 )
 def suffix(case: Case) -> Iterator[Departure]:

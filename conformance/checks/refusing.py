@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
-from streamgauge.conformance.posting import judged_by_body, one_of, posted, shown
+from streamgauge.conformance.posting import judged_by_body, not_plain, one_of, posted, shown
 from streamgauge.conformance.predicates import unknown_model
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.contract.validator import DISPUTED
@@ -147,9 +147,16 @@ def model_unknown(case: Case) -> Iterator[Departure]:
     "A request for a model that does not exist gets the status that the document names",
     requirement="'422': description: Deployment not found, or the request is unprocessable.",
     source="/responses/422",
-    # 413 is about the size of the body, whatever model it names: `limit.body-status` judges it.
-    applies=lambda case: _surely_unknown(case) and 400 <= case.exchange.status < 500 and case.exchange.status != 413,
-    absent=_NO_UNKNOWN,
+    # 413 is about the size of the body, whatever model it names: `limit.body-status` judges it. Anything unusual, or a
+    # null, may be what was refused.
+    applies=lambda case: (
+        _surely_unknown(case)
+        and 400 <= case.exchange.status < 500
+        and case.exchange.status != 413
+        and not not_plain(case)
+        and None not in case.exchange.sent.values()
+    ),
+    absent="no request was refused that is plain but for its model, of which it is known that it does not exist",
     needs=(Evidence.REQUEST,),
 )
 def model_unknown_status(case: Case) -> Iterator[Departure]:
@@ -242,7 +249,8 @@ def _refused_whole(case: Case) -> dict[Asked, list[int]]:
 
 
 def _is_whole(twin: Exchange) -> bool:
-    return isinstance(twin.sent, dict) and not any(twin.sent.get(name) for name in _STREAM_MEMBERS)
+    """A null may be what was refused: `request.null-accepted` judges that."""
+    return isinstance(twin.sent, dict) and not any(twin.sent.get(name, False) is not False for name in _STREAM_MEMBERS)
 
 
 def _told_in_both_forms(case: Case) -> bool:

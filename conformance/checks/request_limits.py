@@ -6,19 +6,21 @@ from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.errorbodies import error_within
+from streamgauge.conformance.offered import objects_in
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.posting import admitted, judged_by_body, posted, said, shown
 from streamgauge.conformance.predicates import unknown_model
-from streamgauge.conformance.tokens import counts
+from streamgauge.conformance.prompt_reports import counts_prompts
+from streamgauge.conformance.tokens import detail, final_usage
 from streamgauge.contract.contract import CHAT
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence, Exchange
 
 _LEAST_DIGITS = 200
 _DIGITS = re.compile(r"\d(?: \d)*")
-_SHARE = 0.75
-"""A tokenizer that takes digits together across blanks is not known; this leaves room for one that takes every fourth."""
+_SHARE = 0.45
+"""A tokenizer that takes digits together across blanks is not known; gateways that guess count four characters a token."""
 
 _LARGE_BYTES = 2**19
 
@@ -30,9 +32,8 @@ def _prompt(case: Case, exchange: Exchange) -> str:
         return ""
     if case.operation.family != CHAT:
         return sent["prompt"] if isinstance(sent.get("prompt"), str) else ""
-    messages = sent.get("messages")
-    one = messages[0] if isinstance(messages, list) and len(messages) == 1 else None
-    content = one.get("content") if isinstance(one, dict) else None
+    messages = objects_in(sent.get("messages"))
+    content = messages[0].get("content") if len(messages) == 1 else None
     return content if isinstance(content, str) else ""
 
 
@@ -88,7 +89,16 @@ def _refused_or_counted(case: Case) -> bool:
     """A long prompt that was refused, or whose answer says how many tokens were read."""
     if not _long(case) or not judged_by_body(case):
         return False
-    return case.exchange.status >= 400 or counts(case.exchange, "prompt_tokens") is not None
+    return case.exchange.status >= 400 or (_read(case.exchange) is not None and counts_prompts(case))
+
+
+def _read(exchange: Exchange) -> int | None:
+    """How many tokens of its prompt were read, by the answer; with those that were cached, which some leave out."""
+    found = final_usage(exchange)
+    told = found[0].get("prompt_tokens") if found else None
+    if found is None or type(told) is not int:
+        return None
+    return told + (detail(found[0], "prompt_tokens_details", "cached_tokens") or 0)
 
 
 @check(
@@ -171,9 +181,9 @@ def context_code(case: Case) -> Iterator[Departure]:
 def silent_truncation(case: Case) -> Iterator[Departure]:
     """The answer is to another question, and nobody knows."""
     least = _digits_in(case, case.exchange)
-    found = counts(case.exchange, "prompt_tokens") if case.exchange.status == 200 else None
-    if found and found[0] < _SHARE * least:
-        yield Departure(f"a refusal, or at least {least} prompt tokens", f"{found[0]} prompt tokens")
+    read = _read(case.exchange) if case.exchange.status == 200 else None
+    if read is not None and read < _SHARE * least:
+        yield Departure(f"a refusal, or at least {least} prompt tokens", f"{read} prompt tokens")
 
 
 @once
@@ -204,7 +214,7 @@ def _small_statuses(case: Case) -> frozenset[int]:
         posted(case)
         and len(case.exchange.request.body) >= _LARGE_BYTES
         and unknown_model(case)
-        and case.exchange.status < 500
+        and 400 <= case.exchange.status < 500
         and bool(_small_statuses(case))
     ),
     absent=f"no body of more than {_LARGE_BYTES // 1024} KiB was sent for a model that does not exist",

@@ -1,16 +1,17 @@
 """`sampling.*`: do the sampling parameters and the number of choices have their effect?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.law import BESIDE, given, ignored, law, refuses
+from streamgauge.conformance.logprobs import is_partial
 from streamgauge.conformance.others import asked
 from streamgauge.conformance.posting import not_plain, shown
 from streamgauge.conformance.predicates import count_of_choices, valid_request
 from streamgauge.conformance.questions import answer_of
-from streamgauge.conformance.samples import NARROWING, greedy_texts, hot_texts, is_greedy, is_hot, number, samples
+from streamgauge.conformance.samples import MOST, NARROWING, greedy_texts, hot_texts, is_greedy, is_hot, number, samples
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence
 from streamgauge.wire.json import is_number
@@ -23,9 +24,19 @@ _ENOUGH = 3
 _LONG = 24
 """Characters: a shorter text may be the only one that a model has."""
 
+_BEGINNING = 64
+"""Characters: noise makes any two long answers part, but hardly so early."""
+
+_BESIDE = BESIDE - {"echo"}
+"""The prompt is nothing that was drawn."""
+
 
 def _unclear(expected: str, actual: str) -> Departure:
     return Departure(expected, actual, outcome=Outcome.INCONCLUSIVE)
+
+
+def _beginnings(texts: Iterable[str]) -> list[str]:
+    return [text[:_BEGINNING] for text in texts]
 
 
 def _one_prompt(case: Case) -> bool:
@@ -84,12 +95,12 @@ def below_one(case: Case) -> Iterator[Departure]:
 
 def _alike_at_zero(case: Case) -> tuple[str, ...]:
     """What has to be the same: the choices of one answer, or the answers to one question that was asked several times."""
-    group = case.others.groups.get(asked(case.exchange), ())
+    group = case.others.groups.get(asked(case.exchange), ())[:MOST]
     answers = [answer for each in group if (answer := answer_of(case, each))]
     own = [choice.generated.strip() for choice in answer_in(case.exchange).choices.values()]
     if len(own) < _ENOUGH:
         own = [choice.generated.strip() for answer in answers for choice in answer.choices.values()]
-    return tuple(filter(None, own))
+    return tuple(_beginnings(filter(None, own)))
 
 
 @law(
@@ -101,6 +112,7 @@ def _alike_at_zero(case: Case) -> tuple[str, ...]:
     source="OpenAI, create chat completion: temperature",
     asks=is_greedy,
     applies=lambda case: _one_prompt(case) and len(_alike_at_zero(case)) >= _ENOUGH,
+    beside=_BESIDE,
     absent="nothing was asked three times at temperature 0",
 )
 def greedy(case: Case) -> Iterator[Departure]:
@@ -124,6 +136,7 @@ def greedy(case: Case) -> Iterator[Departure]:
     source="OpenAI, create chat completion: temperature",
     asks=is_hot,
     applies=lambda case: _one_prompt(case) and bool(greedy_texts(case)),
+    beside=_BESIDE,
     absent="nothing was asked at temperature 0 and at 1.5 or more",
 )
 def temperature(case: Case) -> Iterator[Departure]:
@@ -144,6 +157,42 @@ def temperature(case: Case) -> Iterator[Departure]:
         yield _unclear(expected, f"{len(hot)} answers, each as at temperature 0: too few or too short to tell")
 
 
+def _own_texts(case: Case) -> list[str]:
+    return [choice.generated.strip() for choice in answer_in(case.exchange).choices.values()]
+
+
+def _other_texts(case: Case) -> set[str]:
+    """What was said to the question otherwise, at a high temperature or at 0."""
+    return {*hot_texts(case), *greedy_texts(case)} - set(_own_texts(case))
+
+
+@law(
+    "sampling.n-drawn",
+    Level.SHOULD,
+    "Each choice of a high temperature is drawn for itself",
+    properties="n",
+    requirement="How many choices to return; sampling temperature.",
+    source="OpenAI, create chat completion: n, temperature",
+    asks=lambda asked: number(asked, "n", 1) >= _ENOUGH and is_hot(asked) and asked.get("seed") is None,
+    applies=lambda case: _one_prompt(case) and len(_own_texts(case)) >= _ENOUGH and bool(_other_texts(case)),
+    beside=_BESIDE,
+    absent="no request asked for three choices at a high temperature, of a question that was answered in several ways",
+)
+def drawn(case: Case) -> Iterator[Departure]:
+    """
+    Copies of one text cost as much as choices, and are none.
+
+    That the question has other answers shows that the model is not sure of this one; a seed may be that of each choice.
+    """
+    texts = _own_texts(case)
+    if len(set(texts)) > 1:
+        return
+    if len(texts[0]) >= _LONG:
+        yield Departure("texts that differ", f"{len(texts)} choices, all {texts[0]!r}")
+    else:
+        yield _unclear("texts that differ", "texts that are too short to tell")
+
+
 def _narrowing(id: str, name: str, narrow: Callable[[Any], bool], *, title: str, requirement: str, source: str) -> None:
     """Declare that a property which leaves one token only makes any temperature as good as 0."""
 
@@ -156,6 +205,7 @@ def _narrowing(id: str, name: str, narrow: Callable[[Any], bool], *, title: str,
         source=source,
         asks=lambda asked: is_hot(asked) and narrow(asked.get(name)),
         applies=_one_prompt,
+        beside=_BESIDE,
     )
     def narrowed(case: Case) -> Iterator[Departure]:
         """
@@ -165,10 +215,10 @@ def _narrowing(id: str, name: str, narrow: Callable[[Any], bool], *, title: str,
         have parted from them by noise.
         """
         value = given(case)[name]
-        told, cold = hot_texts(case, **{name: value}), set(greedy_texts(case))
+        told, cold = _beginnings(hot_texts(case, **{name: value})), set(_beginnings(greedy_texts(case)))
         expected = f"the answer at temperature 0, since {name} {value} leaves no other token"
         if cold & set(told):
-            if set(hot_texts(case)) <= cold:
+            if set(_beginnings(hot_texts(case))) <= cold:
                 yield _unclear(expected, "that answer, but a high temperature alone gives it as well")
         elif cold and len(set(told)) > 1:
             yield ignored(expected, f"{len(set(told))} other answers, as {told[0]!r}")
@@ -215,16 +265,22 @@ def _is_off(asked: Any, name: str) -> bool:
     source="DeepInfra, completions: top_k, min_p",
     asks=lambda asked: _is_off(asked, "top_k") or _is_off(asked, "min_p"),
     applies=lambda case: _one_prompt(case) and bool(greedy_texts(case)),
+    beside=_BESIDE,
 )
 def zero_is_off(case: Case) -> Iterator[Departure]:
-    """Taken as a number of tokens, 0 leaves one: then what a high temperature changes is gone again."""
+    """
+    Taken as a number of tokens, 0 leaves one: then what a high temperature changes is gone again.
+
+    Where a high temperature leaves some answers as they are, three that stay may be chance.
+    """
     off = {name: value for name, value in given(case).items() if name in NARROWING}
     told, cold = hot_texts(case, **off), set(greedy_texts(case))
     if not set(told) <= cold:
         return
     names = " and ".join(f"{name} 0" for name in off)
     expected = f"answers that differ from those at temperature 0, as without {names}"
-    if len(told) >= _ENOUGH and set(hot_texts(case)) - cold:
+    hot = hot_texts(case)
+    if len(told) >= _ENOUGH and len(hot) >= _ENOUGH and not set(hot) & cold:
         yield Departure(expected, f"{len(told)} answers, all {told[0]!r} as at temperature 0")
     else:
         yield _unclear(expected, f"{len(told)} answers as at temperature 0")
@@ -254,6 +310,7 @@ def _of_seed(case: Case) -> list[str]:
     source="OpenAI, create chat completion: seed",
     asks=lambda asked: is_hot(asked) and is_number(asked.get("seed")),
     applies=lambda case: _one_prompt(case) and number(given(case), "n", 1) == 1 and len(_of_seed(case)) > 1,
+    beside=_BESIDE,
     absent="no request with a seed and a high temperature was answered twice",
 )
 def seed(case: Case) -> Iterator[Departure]:
@@ -282,14 +339,15 @@ def seed(case: Case) -> Iterator[Departure]:
     source="Seekr, create chat completion: use_beam_search",
     asks=lambda asked: bool(asked.get("use_beam_search")) and number(asked, "n", 1) >= _ENOUGH,
     applies=lambda case: _one_prompt(case) and len(answer_in(case.exchange).choices) >= _ENOUGH,
+    beside=_BESIDE,
     absent="no request asked for a beam search with three choices",
 )
 def beams(case: Case) -> Iterator[Departure]:
     """Beams are different sequences; without a search, the choices of temperature 0 are alike."""
-    texts = [choice.generated.strip() for choice in answer_in(case.exchange).choices.values()]
+    texts = [choice.generated for choice in answer_in(case.exchange).choices.values()]
     if len(set(texts)) > 1:
         return
-    if texts[0]:
-        yield ignored("different texts", f"{len(texts)} choices, all {texts[0]!r}")
+    if texts[0].strip() and not is_partial(texts[0]):
+        yield ignored("different texts", f"{len(texts)} choices, all {texts[0].strip()!r}")
     else:
-        yield _unclear("different texts", "no text")
+        yield _unclear("different texts", "no text that could show it")

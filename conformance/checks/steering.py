@@ -23,6 +23,9 @@ _DIGITS = 20
 _LONG = 8
 """Characters: a text that is shorter may be one token."""
 
+_BESIDE = BESIDE - {"echo"}
+"""The prompt may have any token."""
+
 
 def _unclear(expected: str, actual: str) -> Departure:
     return Departure(expected, actual, outcome=Outcome.INCONCLUSIVE)
@@ -107,6 +110,7 @@ def _bad_words(asked: Mapping[str, Any]) -> list[str]:
     requirement="values like -100 or 100 should result in a ban or exclusive selection of the relevant token",
     source="OpenAI, create chat completion: logit_bias",
     asks=lambda asked: bool(_forced(asked)),
+    beside=_BESIDE,
     absent="no request had a bias of 100",
 )
 def bias_forces(case: Case) -> Iterator[Departure]:
@@ -130,6 +134,7 @@ def _banned_that_came(case: Case) -> frozenset[int]:
     source="OpenAI, create chat completion: logit_bias",
     asks=lambda asked: bool(_banned(asked)) and bool(asked.get("return_token_ids")),
     applies=lambda case: bool(_banned_that_came(case)),
+    beside=_BESIDE,
     concerns=lambda operation, contract: "return_token_ids" in operation.properties,
     absent="no answer told its token ids beside a bias of -100",
 )
@@ -149,7 +154,7 @@ def bias_bans(case: Case) -> Iterator[Departure]:
     requirement="Allowed Token Ids",
     source="Seekr, create chat completion: allowed_token_ids",
     asks=lambda asked: bool(_allowed(asked)),
-    beside=BESIDE | {"bad_words"},
+    beside=_BESIDE | {"bad_words"},
 )
 def allowed(case: Case) -> Iterator[Departure]:
     """Whatever is banned beside: where nothing is left, a refusal or an end is right, a token from outside is not."""
@@ -157,8 +162,8 @@ def allowed(case: Case) -> Iterator[Departure]:
 
 
 def _has_word(word: str, text: str) -> bool:
-    """Whether a text has a word that is not a part of a longer one."""
-    return re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text) is not None
+    """Whether a text has a word with a space before it or nothing: with a mark it may be another token."""
+    return re.search(rf"(?<!\S){re.escape(word.strip())}(?!\w)", text) is not None
 
 
 def _words_that_came(case: Case, text: str) -> list[str]:
@@ -174,6 +179,7 @@ def _words_that_came(case: Case, text: str) -> list[str]:
     source="Seekr, create chat completion: bad_words",
     asks=lambda asked: bool(_bad_words(asked)),
     applies=lambda case: bool(_words_that_came(case, _said(case) + "\n" + _without(case, "bad_words"))),
+    beside=_BESIDE,
     absent="no word was banned that comes for sure without that",
 )
 def bad_words(case: Case) -> Iterator[Departure]:
@@ -203,7 +209,7 @@ def _has_special_only(case: Case) -> bool:
     if len(only) != 1 or set(ids) != only or len(ids) < 2:
         return False
     skipped = [answer_in(each).choices for each in answered_bare(case, "skip_special_tokens")]
-    texts = [choices[0].generated.strip() for choices in skipped if 0 in choices]
+    texts = [choices[0].text for choices in skipped if 0 in choices]
     return bool(texts) and not any(texts)
 
 
@@ -216,7 +222,7 @@ def _has_special_only(case: Case) -> bool:
     source="Seekr, create chat completion: skip_special_tokens",
     asks=lambda asked: asked.get("skip_special_tokens") is False and bool(_allowed(asked)),
     applies=_has_special_only,
-    beside=BESIDE | {"allowed_token_ids", "ignore_eos"},
+    beside=_BESIDE | {"allowed_token_ids", "ignore_eos"},
     absent="no answer of special tokens only, told by their ids",
 )
 def special_shown(case: Case) -> Iterator[Departure]:

@@ -6,7 +6,7 @@ from typing import Any
 from streamgauge.conformance.assembly import Choice, answer_in
 from streamgauge.conformance.bare import answered_bare, steady_exchange
 from streamgauge.conformance.check import Case, Departure, check
-from streamgauge.conformance.law import BESIDE, given, ignored, law
+from streamgauge.conformance.law import BESIDE, given, ignored, law, refuses
 from streamgauge.conformance.posting import judged_by_body, said, shown
 from streamgauge.conformance.predicates import ended_answer, valid_request
 from streamgauge.conformance.stopping import Stopped, generated, most_stop_strings, stop_strings, stopped
@@ -38,13 +38,15 @@ def _excludes(asked: Mapping[str, Any]) -> bool:
     asks=_excludes,
 )
 def honoured(case: Case) -> Iterator[Departure]:
-    """A text that holds one proves it, whatever else the model might have said."""
+    """A text that holds one proves it, whatever else the model might have said; one that it ends was not ignored."""
     strings = stop_strings(given(case))
     for choice in answer_in(case.exchange).choices.values():
         text = generated(case, choice) or ""
         for stop in strings:
             if stop in text:
-                yield ignored(f"a text that ends before {stop!r}", repr(text))
+                expected, ended = f"a text that ends before {stop!r}", text.find(stop) + len(stop) == len(text)
+                wrong = ended and choice.finish == "stop"
+                yield Departure(expected, repr(text)) if wrong else ignored(expected, repr(text))
                 return
 
 
@@ -69,9 +71,11 @@ def _too_short(case: Case, each: Stopped) -> bool:
     """
     Whether the text stopped before its stop string.
 
-    Where tokens were generated and no text is there, thoughts that nobody sees may have held the stop string.
+    Where no text is there, thoughts that nobody sees may have held the stop string, if tokens were generated; so may white
+    space before the text, which servers trim.
     """
-    hidden = not each.said.strip() and next(iter(counts(case.exchange, "completion_tokens") or (2,))) > 1
+    unseen = next(iter(counts(case.exchange, "completion_tokens") or (2,))) > 1
+    hidden = not each.said.strip() and (unseen or any(stop[0].isspace() for stop in each.strings))
     return each.lacking and each.choice.finish == "stop" and not hidden
 
 
@@ -175,14 +179,20 @@ def _documents_reason(operation: Operation, contract: Contract) -> bool:
 
 
 def _ended_by(case: Case) -> dict[int, list[Any]]:
-    """Which stop strings, or which token, may have ended each choice of which it is known that one did."""
-    choices = answer_in(case.exchange).choices
+    """
+    Which stop strings, or which token, may have ended each choice of which it is known that one did; none, that none did.
+
+    Where the limit came at the same place, it is as good a reason.
+    """
+    choices = {index: each for index, each in answer_in(case.exchange).choices.items() if each.finish != "length"}
     found: dict[int, list[Any]] = {}
     if _excludes(given(case)):
         hits = {id(each.choice): [cut.stop for cut in each.hit] for each in _cut(case) if each.hit}
         found = {index: hits[id(choice)] for index, choice in choices.items() if id(choice) in hits}
     elif given(case).get("stop_token_ids"):
         found = {index: [token] for index in choices if (token := _met(case, index)) is not None}
+    elif not stop_strings(given(case)):
+        found = {index: [] for index in answer_in(case.exchange).choices if index not in choices}
     return found
 
 
@@ -212,8 +222,8 @@ def reason_told(case: Case) -> Iterator[Departure]:
     for index, allowed in _ended_by(case).items():
         parts = answer_in(case.exchange).choices[index].parts
         told = [part["stop_reason"] for part in parts if part.get("stop_reason") is not None]
-        if not told or any(reason not in allowed for reason in told):
-            wanted = " or ".join(map(repr, allowed))
+        if (allowed and not told) or any(reason not in allowed for reason in told):
+            wanted = " or ".join(map(repr, allowed)) or "null, since the limit ended it"
             yield Departure(wanted, ", ".join(map(repr, told)) or "null")
             return
 
@@ -312,7 +322,7 @@ def _same_text(case: Case, index: int) -> bool:
     source="/requestBody/content/application~1json/schema/properties/stop_token_ids",
     asks=lambda asked: bool(asked.get("stop_token_ids")),
     applies=lambda case: any(True for _ in _token_verdicts(case)),
-    beside=BESIDE | {"return_tokens_as_token_ids"},
+    beside=BESIDE - {"echo"} | {"return_tokens_as_token_ids"},
     absent="no question whose tokens are known was asked with one of them as a stop token as well",
 )
 def token_ids(case: Case) -> Iterator[Departure]:
@@ -321,8 +331,19 @@ def token_ids(case: Case) -> Iterator[Departure]:
 
 
 def _answered_without_stop(case: Case) -> bool:
-    """A request that is judged by its body and was answered without its stop strings: only they can be refused."""
-    return judged_by_body(case) and valid_request(case) and bool(answered_bare(case, "stop"))
+    """
+    A request that is judged by its body and was answered without its stop strings: only they can be refused.
+
+    So could the options of a stream that is not asked for.
+    """
+    sent = case.exchange.sent
+    return (
+        judged_by_body(case)
+        and valid_request(case)
+        and (case.exchange.status == 200 or refuses(case))
+        and (case.exchange.wants_stream or sent.get("stream_options") is None)
+        and bool(answered_bare(case, "stop"))
+    )
 
 
 @check(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from streamgauge.conformance.assembly import Choice, answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.declining import declines
 from streamgauge.conformance.demands import DEMANDS, FORMAT, OUTPUTS, constraints_of, lacks_schema
 from streamgauge.conformance.law import BESIDE, given, ignored, law
 from streamgauge.conformance.posting import judged_by_body, shown
@@ -19,7 +20,7 @@ __all__: list[str] = []
 
 def _fit(form: TextForm, choice: Choice) -> Fit:
     """Whether a choice has the form; one that says nothing as text, or was not ended by the model, often leaves it open."""
-    return form.fit(choice.text, choice.finish == "stop") if choice.text else Fit.OPEN
+    return form.fit(choice.text, choice.finish == "stop") if choice.text and not declines(choice) else Fit.OPEN
 
 
 def _demand(

@@ -11,9 +11,10 @@ from streamgauge.conformance.logprobs import AS_ID, entries_of
 from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import not_plain
 from streamgauge.conformance.predicates import chunked, ended, ended_answer, object_answer, valid_request
-from streamgauge.conformance.prompt_reports import members_of, prompt_ids_of, text_by_ids, told_ids
+from streamgauge.conformance.prompt_reports import ids_of_prompts, members_of, text_by_ids
 from streamgauge.conformance.questions import answer_of
 from streamgauge.conformance.tokens import counts
+from streamgauge.conformance.told_ids import ids_of_choice
 from streamgauge.contract.contract import CHAT, COMPLETIONS, Contract, Operation
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence
@@ -39,8 +40,8 @@ def _tells_ids(operation: Operation, contract: Contract) -> bool:
 )
 def ids(case: Case) -> Iterator[Departure]:
     """How many they are is `usage.tokens-told`'s."""
-    texts = [told_ids(choice) for choice in answer_in(case.exchange).choices.values() if choice.speaks]
-    prompts = prompt_ids_of(case)
+    texts = [ids_of_choice(choice) for choice in answer_in(case.exchange).choices.values() if choice.speaks]
+    prompts = ids_of_prompts(case)
     if prompts is None and not any(each is not None for each in texts):
         yield ignored("token_ids and prompt_token_ids", "neither")
     elif prompts is None:
@@ -63,7 +64,7 @@ def ids(case: Case) -> Iterator[Departure]:
 )
 def not_requested(case: Case) -> Iterator[Departure]:
     """They are several times as long as the text."""
-    found = [name for name in ("prompt_token_ids", "token_ids") if members_of(case, name)]
+    found = [name for name in ("prompt_token_ids", "token_ids") if any(ids for ids, _ in members_of(case, name))]
     for choice in answer_in(case.exchange).choices.values():
         found += [name for part in choice.parts for name in ("prompt_token_ids", "token_ids") if part.get(name)]
     if found:
@@ -125,7 +126,7 @@ def as_ids(case: Case) -> Iterator[Departure]:
         entries = entries_of(choice)
         named = [AS_ID.fullmatch(entry.text) for entry in entries]
         tops = [token for entry in entries for token, _ in entry.top if not AS_ID.fullmatch(token)]
-        known = told_ids(choice)
+        known = ids_of_choice(choice)
         if entries and not any(named):
             yield ignored("token_id:N for each token", repr(entries[0].text))
         elif odd := [entry.text for entry, name in zip(entries, named, strict=True) if not name] + tops:
@@ -193,14 +194,18 @@ def roundtrip(case: Case) -> Iterator[Departure]:
 
 
 def _plainly_told(case: Case) -> bool:
-    """An answer that tells all its token ids, to a request that hides no token and adds none."""
+    """An answer that tells all its token ids, to a request that asks for them, hides no token and adds none."""
     answers = ended_answer(case) and valid_request(case) and not_plain(case) <= BESIDE - {"echo"} | {"prompt"}
-    return answers and (prompt_ids_of(case) is not None or bool(_generated(case)))
+    return (
+        answers
+        and given(case).get("return_token_ids") is True
+        and (ids_of_prompts(case) is not None or bool(_generated(case)))
+    )
 
 
 def _generated(case: Case) -> list[list[int]]:
     """The token ids of every choice; none unless all tell them."""
-    told = [told_ids(choice) for choice in answer_in(case.exchange).choices.values()]
+    told = [ids_of_choice(choice) for choice in answer_in(case.exchange).choices.values()]
     known = [each for each in told if each is not None]
     return known if len(known) == len(told) else []
 
@@ -225,12 +230,12 @@ def _apart(counted: int, told: int, what: str) -> Departure:
     needs=(Evidence.REQUEST,),
 )
 def tokens_told(case: Case) -> Iterator[Departure]:
-    """What is counted beyond the ids is billed for nothing; the token that ends a text may be counted and not told."""
+    """What is counted beyond the ids is billed for nothing; of the token that ends a text either may leave it out."""
     prompt, completion = counts(case.exchange, "prompt_tokens", "completion_tokens") or (0, 0)
-    prompts, texts = prompt_ids_of(case), _generated(case)
+    prompts, texts = ids_of_prompts(case), _generated(case)
     if prompts is not None and sum(map(len, prompts)) != prompt:
         yield _apart(prompt, sum(map(len, prompts)), "prompt")
     ended_by_itself = sum(choice.finish != "length" for choice in answer_in(case.exchange).choices.values())
     told = sum(map(len, texts))
-    if texts and not told <= completion <= told + ended_by_itself:
+    if texts and abs(completion - told) > ended_by_itself:
         yield _apart(completion, told, "completion")

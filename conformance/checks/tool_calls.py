@@ -6,8 +6,18 @@ from typing import Any
 
 from streamgauge.conformance.assembly import Call, Choice, answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
+from streamgauge.conformance.declining import declines
 from streamgauge.conformance.law import given, ignored, law
-from streamgauge.conformance.offered import CHOICE, CUT, TOOLS, functions_of, is_json, named, unmeetable
+from streamgauge.conformance.offered import (
+    CHOICE,
+    CUT,
+    TOOLS,
+    functions_alone,
+    functions_of,
+    is_json,
+    named,
+    unmeetable,
+)
 from streamgauge.conformance.posting import judged_by_body, shown
 from streamgauge.conformance.predicates import ended, object_answer, valid_request
 from streamgauge.conformance.textforms import Fit, json_form
@@ -30,7 +40,17 @@ def _choices(case: Case) -> list[Choice]:
 
 def _ends_or_calls(case: Case) -> bool:
     """Whether any choice calls a tool, or was ended by the model without a call."""
-    return any(each.calls or each.finish == "stop" for each in _choices(case))
+    return any(each.calls or _has_none(each) for each in _choices(case))
+
+
+def _has_none(choice: Choice) -> bool:
+    """
+    Whether the model ended a choice without a call.
+
+    One that was cut may have been on its way to it, one with the reason `tool_calls` is `finish.tool-calls`', and a model
+    that refuses says that in a member of its own.
+    """
+    return not choice.calls and choice.finish == "stop" and not declines(choice)
 
 
 def _called(case: Case) -> bool:
@@ -98,9 +118,9 @@ def none_markup(case: Case) -> Iterator[Departure]:
     applies=_ends_or_calls,
 )
 def required(case: Case) -> Iterator[Departure]:
-    """A choice that was cut may have been on its way to a call; one with the reason `tool_calls` is `finish.tool-calls`'."""
+    """Agents wait for a call, and get prose."""
     for each in _choices(case):
-        if not each.calls and each.finish == "stop":
+        if _has_none(each):
             yield ignored("a call", f"no call, and the text {each.text!r}")
 
 
@@ -121,7 +141,7 @@ def names_one(case: Case) -> Iterator[Departure]:
     wanted, functions = named(asked), functions_of(asked)
     for each in _choices(case):
         others = [call for call in each.calls if call.name != wanted and call.name in functions]
-        if others or (not each.calls and each.finish == "stop"):
+        if others or _has_none(each):
             yield ignored(f"a call of {wanted}", _told(each.calls))
 
 
@@ -133,7 +153,7 @@ def names_one(case: Case) -> Iterator[Departure]:
     needs_also=(CHOICE, _PARALLEL),
     requirement="tools: A list of tools the model may call.",
     source=f"{_OPENAI}: tools",
-    asks=lambda asked: bool(functions_of(asked)) and not unmeetable(asked),
+    asks=lambda asked: functions_alone(asked) and not unmeetable(asked),
     applies=_called,
     absent=_NO_CALL,
 )
@@ -245,7 +265,7 @@ def meets_none(case: Case) -> Iterator[Departure]:
 
 
 def _told_default(operation: Operation) -> Any:
-    return operation.properties[CHOICE].get("default")
+    return operation.schemas.resolved(operation.properties[CHOICE]).get("default")
 
 
 def _no_choice(case: Case) -> bool:

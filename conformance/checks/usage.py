@@ -9,7 +9,8 @@ from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.law import counting_for
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
-from streamgauge.conformance.predicates import chunked, count_of_choices, object_answer, valid_request
+from streamgauge.conformance.predicates import chunked, count_of_choices, ended_answer, object_answer, valid_request
+from streamgauge.conformance.questions import answer_of
 from streamgauge.conformance.timing import insane
 from streamgauge.conformance.tokens import counts, detail, final_usage, limit_of
 from streamgauge.contract.contract import JSON, Contract, Operation
@@ -266,7 +267,7 @@ def _same_prompts(case: Case) -> dict[tuple[Asked, bool], int]:
     found: dict[tuple[Asked, bool], list[int]] = {}
     for key, group in case.others.groups.items():
         for exchange in group:
-            told = counts(exchange, "prompt_tokens") if exchange.status == 200 else None
+            told = counts(exchange, "prompt_tokens") if answer_of(case, exchange) else None
             if told:
                 found.setdefault((key, exchange.wants_stream), []).append(told[0])
     return {key: statistics.mode(told) for key, told in found.items() if len(told) > 1}
@@ -279,7 +280,7 @@ def _same_prompts(case: Case) -> dict[tuple[Asked, bool], int]:
     requirement=_USAGE,
     source=_SOURCE,
     applies=lambda case: (
-        _answer(case)
+        ended_answer(case)
         and counts(case.exchange, "prompt_tokens") is not None
         and (asked(case.exchange), case.exchange.wants_stream) in _same_prompts(case)
     ),

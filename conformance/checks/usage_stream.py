@@ -132,10 +132,19 @@ def stream_continuous(case: Case) -> Iterator[Departure]:
     with_choices = [chunk for chunk in payloads(case) if chunk.choices]
     without = [chunk for chunk in with_choices if not isinstance(chunk.object.get("usage"), dict)]
     if without:
-        outcome = Outcome.IGNORED if len(without) == len(with_choices) else None
+        outcome = (
+            None if any(isinstance(chunk.object.get("usage"), dict) for chunk in _interim(case)) else Outcome.IGNORED
+        )
         yield Departure("usage in every chunk", "a chunk without", event=without[0].event, outcome=outcome)
         return
     yield from _falling(case)
+
+
+def _interim(case: Case) -> Iterator[Chunk]:
+    """The chunks that end no choice: some servers tell usage with the end of each, asked for or not."""
+    for chunk in payloads(case):
+        if chunk.choices and not any(choice.get("finish_reason") for choice in chunk.choices):
+            yield chunk
 
 
 def _falling(case: Case) -> Iterator[Departure]:

@@ -128,12 +128,20 @@ class Exploring:
         found, tokens = self._explorations(target, operation), self._tokens(target, operation)
         allowed = shares(found, tokens)
         rest = Ledger(tokens - sum(allowed.values()))
-        answered = answered_in(earlier)
+        answered = answered_in(earlier, operation, target.model)
         beside = [exchange for each in answered for exchange in each.exchanges]
 
         def oracle_beyond(known: Sequence[Exchange]) -> Oracle:
-            names = {"target": target.name, "model": target.model}
-            return Oracle(self.checks, operation, target.contract, **names, earlier=known, beside=beside)
+            return Oracle(
+                self.checks,
+                operation,
+                target.contract,
+                target=target.name,
+                model=target.model,
+                earlier=known,
+                beside=beside,
+                redactor=target.redactor,
+            )
 
         oracle = oracle_beyond(earlier)
         rows = [each for each in earlier if each.probe.startswith(f"{ROWS}.")]

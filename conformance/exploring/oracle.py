@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Sequence
 
+from streamgauge.conformance.blotted import blotted
 from streamgauge.conformance.check import Case, Check
 from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Outcome
+from streamgauge.redaction import Redactor
 from streamgauge.wire.exchange import Exchange
 
 __all__ = ["Oracle"]
@@ -23,6 +25,7 @@ class Oracle:
         checks: by which the run judges.
         earlier: what the curated probes got. A check that departs there already is no news, and is not looked for again.
         beside: those of them that new exchanges may be held against: the questions that requests are drawn from.
+        redactor: keeps the target's secrets out of what is said of its answers.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Oracle:
         model: str,
         earlier: Sequence[Exchange] = (),
         beside: Sequence[Exchange] = (),
+        redactor: Redactor | None = None,
     ) -> None:
         self._checks = [check for check in checks if check.concerns(operation, contract)]
         self._operation = operation
@@ -43,6 +47,7 @@ class Oracle:
         self._model = model
         self._earlier = self._cases(earlier)
         self._beside = list(beside)
+        self._redactor = redactor or Redactor()
         self._known: dict[str, bool] = {}
         self._lock = threading.Lock()
 
@@ -62,7 +67,7 @@ class Oracle:
             return self._known[id_]
 
     def _judge(self, check: Check, cases: Sequence[Case]) -> Finding:
-        return judge(check, cases, self._operation, self._contract, self._target)
+        return blotted(judge(check, cases, self._operation, self._contract, self._target), self._redactor)
 
     def _cases(self, exchanges: Sequence[Exchange]) -> list[Case]:
         return cases_of(exchanges, self._operation, self._contract, target=self._target, model=self._model)

@@ -2,7 +2,7 @@
 What Schemathesis draws from a document: the cases of its coverage phase, and random bodies.
 
 It judges a stream's envelope instead of its payload and asks for tokens without a limit; so it supplies the cases, and our
-own recorder sends them.
+own recorder sends them. All operations are drawn side by side, by a process of its own.
 """
 
 import base64
@@ -12,22 +12,23 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
-import schemathesis
 from hypothesis.configuration import storage_directory
-from schemathesis import GenerationMode
-from schemathesis.core import NOT_SET
 
 from streamgauge.contract.contract import JSON, Operation
+from streamgauge.errors import CannotTellError
+from streamgauge.text import one_line
 
-__all__ = ["Drawn", "Fuzzed", "alone", "coverage_cases", "covered", "fuzzed", "header_parameters"]
+__all__ = ["Drawing", "Drawn", "Task", "alone", "begin", "drawing_of", "header_parameters", "task_of"]
 
 _KEYS = frozenset({"api-key", "authorization", "x-api-key", "xi-api-key"})
 """Header fields that carry keys, in lower case: the probes of `auth` try these."""
+
+_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +48,127 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Fuzzed:
-    """Random bodies: those that were to break the schema, and those that were to keep it. JSON values, or raw bytes."""
-
-    broken: tuple[Any, ...]
-    valid: tuple[Any, ...]
-
-
-def covered(operation: Operation) -> tuple[Drawn, ...]:
-    """Every case of the coverage phase, those with other methods and other media types included, in Schemathesis' order."""
-    return coverage_cases(_text(operation), operation.path, operation.method)
-
-
-def fuzzed(operation: Operation, *, count: int, seed: int) -> Fuzzed:
+class Task:
     """
-    Random bodies, the same whenever document, number and seed are; NUL is in none of them.
+    What is to be drawn.
 
-    Args:
-        operation: whose requests they are.
-        count: how many of each kind are drawn.
-        seed: of the draws.
+    Attributes:
+        document: OpenAPI 3.1 as JSON text, with references into itself only.
+        path: of the operation.
+        method: of the operation.
+        count: how many random bodies of each kind are drawn; 0 for none.
+        seed: of the random draws.
     """
-    return _fuzzed(_text(operation), operation.path, operation.method, count, seed)
+
+    document: str
+    path: str
+    method: str
+    count: int = 0
+    seed: int = 0
+
+
+class _Process:
+    """The process that draws, from its start to its end: a line for each task, in their order."""
+
+    def __init__(self, tasks: list[Task]) -> None:
+        source = files("streamgauge.conformance.probes").joinpath("drawer.py").read_text("utf-8")
+        # Hypothesis' tables of Unicode take a second to make: those that are there are read. Nothing else is kept there.
+        environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory().path.absolute())}
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - as long-lived as the process
+        with tempfile.TemporaryFile() as given:  # no pipe: it is read only when everything is imported
+            given.write(json.dumps([asdict(task) for task in tasks]).encode())
+            given.seek(0)
+            # By -P nothing is imported from the user's folder.
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", source],
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                env=environment,
+            )
+        self._lines: list[bytes] = []
+
+    def line(self, number: int) -> bytes | None:
+        """What was drawn for a task, as soon as it is there; None when the process has ended without it."""
+        assert self._process.stdout
+        while len(self._lines) <= number and (line := self._process.stdout.readline()):
+            self._lines.append(line)
+        return self._lines[number] if number < len(self._lines) else None
+
+    def last_words(self) -> str:
+        """Why it has ended."""
+        code = self._process.wait()
+        self._said.seek(0)
+        said = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return said[-1] if said else f"its process ended with code {code}"
+
+
+class Drawing:
+    """What is drawn from one operation: whoever asks for it waits until it is there."""
+
+    def __init__(self, task: Task, process: _Process, number: int) -> None:
+        self._task = task
+        self._process = process
+        self._number = number
+
+    @functools.cached_property
+    def _found(self) -> dict[str, Any]:
+        line = self._process.line(self._number)
+        if line is None:
+            raise CannotTellError(
+                f"Schemathesis cannot draw requests: {one_line(self._process.last_words(), _LONGEST_REASON)}",
+                where=f"{self._task.method} {self._task.path}",
+                hint="The other probes do without: name their topics by --select (form, law, refusal, auth, ...).",
+            )
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    @functools.cached_property
+    def covered(self) -> tuple[Drawn, ...]:
+        """
+        Every case of the coverage phase, those with other methods and media types included, in Schemathesis' order.
+
+        Raises:
+            CannotTellError: Schemathesis does not get along with the document, or its process was ended; so do the others.
+        """
+        return tuple(
+            Drawn(case["method"], _body(case["body"]), tuple((name, value) for name, value in case["headers"]))
+            for case in self._found["covered"]
+        )
+
+    @functools.cached_property
+    def broken(self) -> tuple[Any, ...]:
+        """Random bodies that were to break the schema: JSON values, or raw bytes. NUL is in none of them."""
+        return tuple(map(_body, self._found["broken"]))
+
+    @functools.cached_property
+    def valid(self) -> tuple[Any, ...]:
+        """Random bodies that were to keep it."""
+        return tuple(map(_body, self._found["valid"]))
+
+
+_BEGUN: dict[Task, Drawing] = {}
+"""Drawing takes seconds, and is the same each time: it is done once in a process."""
+
+
+def begin(tasks: Iterable[Task]) -> list[Drawing]:
+    """Start drawing, side by side and beside whatever the caller does next; what was drawn before is not drawn again."""
+    tasks = list(tasks)
+    new = list(dict.fromkeys(task for task in tasks if task not in _BEGUN))
+    if new:
+        process = _Process(new)
+        _BEGUN.update({task: Drawing(task, process, number) for number, task in enumerate(new)})
+    return [_BEGUN[task] for task in tasks]
+
+
+def task_of(operation: Operation, *, count: int = 0, seed: int = 0) -> Task:
+    """The task for an operation: the same for equal documents, however often one is read."""
+    return Task(json.dumps(alone(operation), default=str), operation.path, operation.method, count, seed)
+
+
+def drawing_of(operation: Operation, *, count: int = 0, seed: int = 0) -> Drawing:
+    """What is drawn from an operation, or being drawn."""
+    return begin([task_of(operation, count=count, seed=seed)])[0]
 
 
 def alone(operation: Operation) -> dict[str, Any]:
@@ -94,51 +194,6 @@ def header_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
             yield parameter
 
 
-def _text(operation: Operation) -> str:
-    """The document as text: a key under which cases are kept, however often a document is read."""
-    return json.dumps(alone(operation), default=str)
-
-
-@functools.lru_cache(maxsize=16)
-def coverage_cases(document: str, path: str, method: str) -> tuple[Drawn, ...]:
-    """The cases of one operation of a document, which is given as JSON text."""
-    schema = schemathesis.openapi.from_dict(json.loads(document))
-    cases = schema.iter_coverage_cases(
-        schema[path][method],
-        generation_modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE],
-        generation_config=schema.config.generation,
-    )
-    return tuple(
-        Drawn(
-            case.method,
-            b"" if case.body is NOT_SET else case.body,
-            tuple((name.lower(), str(value)) for name, value in (case.headers or {}).items()),
-        )
-        for case in cases
-    )
-
-
-@functools.lru_cache(maxsize=16)
-def _fuzzed(document: str, path: str, method: str, count: int, seed: int) -> Fuzzed:
-    task = {"document": json.loads(document), "path": path, "method": method, "count": count, "seed": seed}
-    source = files("streamgauge.conformance.probes").joinpath("fuzzing.py").read_text("utf-8")
-    # Hypothesis' tables of Unicode take a second to make: the ones that `covered` has made are read. Nothing else is kept there.
-    environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory().path.absolute())}
-    with tempfile.TemporaryDirectory(prefix="streamgauge-") as folder:  # nothing in the user's folder is imported
-        done = subprocess.run(
-            [sys.executable, "-c", source],
-            input=json.dumps(task).encode(),
-            stdout=subprocess.PIPE,
-            cwd=folder,
-            env=environment,
-            check=True,
-        )
-    found = json.loads(done.stdout)
-    return Fuzzed(*(tuple(map(_decoded, found[kind])) for kind in ("broken", "valid")))
-
-
-def _decoded(body: Any) -> Any:
-    """Bytes come as `{"base64": ...}`."""
-    if isinstance(body, dict) and list(body) == ["base64"]:
-        return base64.b64decode(body["base64"])
-    return body
+def _body(told: dict[str, Any]) -> Any:
+    """What `drawer` says of a body: `{"json": ...}` or `{"base64": ...}`."""
+    return told["json"] if "json" in told else base64.b64decode(told["base64"])

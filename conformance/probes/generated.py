@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamgauge.conformance.probes.drawing import Drawn, covered, fuzzed, header_parameters
+from streamgauge.conformance.probes.drawing import Drawn, begin, drawing_of, header_parameters, task_of
 from streamgauge.conformance.probes.probe import MAX_TOKENS, Probe
 from streamgauge.conformance.probes.sensible import (
     DANGEROUS,
@@ -26,7 +26,7 @@ from streamgauge.contract.plain import plain_request
 from streamgauge.contract.validator import Validator
 from streamgauge.wire.json import read_json
 
-__all__ = ["DANGEROUS", "FUZZED", "LIMIT", "LONGEST", "generated"]
+__all__ = ["DANGEROUS", "FUZZED", "LIMIT", "LONGEST", "begin_drawing", "generated"]
 
 FUZZED = 40
 """How many random cases that keep the schema are drawn for an operation, and how many that break it."""
@@ -43,6 +43,11 @@ rightly says 501.
 """
 
 
+def begin_drawing(operations: Iterable[Operation]) -> None:
+    """Let the cases of several operations be drawn side by side: :func:`generated` waits for those of one."""
+    begin(task_of(operation, count=FUZZED) for operation in operations)
+
+
 def generated(operation: Operation, model: str, *, seed: int = 0, count: int = FUZZED) -> Iterator[Probe]:
     """
     The probes of one operation: each request once, first those that a right server refuses, which cost nothing.
@@ -56,20 +61,21 @@ def generated(operation: Operation, model: str, *, seed: int = 0, count: int = F
         model: one that exists.
         seed: of the random cases.
         count: how many random cases that keep the schema are drawn, and how many that break it; 0 for none.
+
+    Raises:
+        CannotTellError: nothing can be drawn from the document.
     """
     plain = plain_request(operation, model, max_tokens=MAX_TOKENS)
-    drawn = covered(operation)
-    own = [case for case in drawn if case.method == operation.method]
+    drawn = drawing_of(operation, count=count, seed=seed)
+    own = [case for case in drawn.covered if case.method == operation.method]
     from_coverage = _Requests("", operation, plain)
     for case in own:
         from_coverage.take(case.body)
     at_random = _Requests("fuzzed-", operation, plain, from_coverage.seen)
-    if count:
-        random = fuzzed(operation, count=count, seed=seed)
-        for body in (*random.broken, *random.valid):
-            at_random.take(body, longest=LONGEST)
+    for body in (*drawn.broken, *drawn.valid):
+        at_random.take(body, longest=LONGEST)
     yield from from_coverage.refused()
-    for method in sorted({case.method for case in drawn} & set(_SAFE)):
+    for method in sorted({case.method for case in drawn.covered} & set(_SAFE)):
         yield Probe(f"generated.method-{method.lower()}", b"", free=True, method=method)
     yield from at_random.refused()
     yield from _with_headers(operation, own, plain)

@@ -28,7 +28,7 @@ __all__ = ["command"]
     multiple=True,
     help="Judge stored bytes and send nothing: a bundle, a HAR file, `curl -i` output, or a folder of those. Repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Show the probes and their worst-case tokens; send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent and its worst-case tokens; send nothing.")
 @output_options
 def command(
     sections: tuple[str, ...],
@@ -42,14 +42,17 @@ def command(
     """
     Does the endpoint keep its contract?
 
-    Sends probes from the document and from our tables, judges every answer by every check that applies, and writes a
-    bundle with report.html, junit.xml and summary.json. SECTIONs are topics or ids of checks: `sse`, `finish.stream-once`.
+    Sends probes from the document and from our tables, then requests drawn at random, judges every answer by every check
+    that applies, and writes a bundle with report.html, junit.xml and summary.json. At the end it says of each property of
+    a request whether it is honoured, ignored or refused. SECTIONs are topics or ids of checks: `sse`, `stop.honoured`.
 
     \b
     Examples:
       streamgauge check --base-url http://127.0.0.1:8000 --spec seekr-chat
-      streamgauge check sse chunk --target staging
+      streamgauge check sse stop.honoured --target staging
       streamgauge check --target staging --dry-run
+      streamgauge check --target staging --select law.stop --select form
+      streamgauge check --target staging --explore-seed 7 --select explore
       streamgauge check --target staging --write-baseline known.yaml
       streamgauge check --target staging --baseline known.yaml
       streamgauge check --from captures/ --spec openai-chat --spec openai-completions

@@ -18,7 +18,10 @@ __all__ = ["print_plan"]
 
 
 def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None:
-    """Print every probe with its worst case of tokens; generated ones as one line for each kind."""
+    """
+    Print what would be sent with its worst case of tokens: a line for each topic; for each probe with `--verbose` or where
+    some were selected. Generated ones are a line for each kind, and requests that have killed engines are always named.
+    """
     from streamgauge.conformance.plan import plan
     from streamgauge.conformance.runner import throwaway_hypothesis
 
@@ -33,9 +36,11 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
             destructive=part.destructive,
         )
         enough = _enough(named, part) if planned.not_run else 0
+    one_by_one = part.verbose or bool(part.select)
     rows: dict[tuple[str, str, str], list[int]] = {}
     for item in planned.planned:
-        row = rows.setdefault((item.target.url(item.operation), item.operation.name, _kind(item.probe.id)), [0, 0])
+        kind = _kind(item.probe.id, one_by_one=one_by_one)
+        row = rows.setdefault((item.target.url(item.operation), item.operation.name, kind), [0, 0])
         row[0] += 1
         row[1] += item.probe.tokens
     table = Table(box=None, pad_edge=False)
@@ -56,6 +61,8 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
     console.print(
         f"{len(planned.planned)} requests, {planned.tokens} tokens at most; nothing was sent", highlight=False
     )
+    if not one_by_one:
+        console.print("--verbose shows each probe by its name", highlight=False)
     if not part.destructive and not part.select:
         console.print(
             "not among them: requests that have killed engines; --destructive sends these, too", highlight=False
@@ -71,7 +78,7 @@ def print_plan(targets: list[Target], part: CheckPart, console: Console) -> None
         console.print(told, highlight=False)
     left_out: dict[tuple[str, str], list[str]] = {}
     for each in planned.not_run:
-        left_out.setdefault((each.operation, _kind(each.probe)), []).append(each.reason)
+        left_out.setdefault((each.operation, _kind(each.probe, one_by_one=one_by_one)), []).append(each.reason)
     for (operation, probe), reasons in left_out.items():
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         console.print(f"  {operation} {probe}: {reasons[0]}{more}", markup=False, highlight=False)
@@ -113,6 +120,8 @@ def _enough(targets: list[Target], part: CheckPart) -> int:
     return max(costs.values())
 
 
-def _kind(probe: str) -> str:
-    """The probe's id; one name for each kind of generated ones."""
-    return probe.rsplit("-", 1)[0] + "-*" if probe.startswith("generated.") else probe
+def _kind(probe: str, *, one_by_one: bool) -> str:
+    """The probe's id or, where they are not told one by one, its topic; one name for each kind of generated ones."""
+    if probe.startswith("generated."):
+        return probe.rsplit("-", 1)[0] + "-*"
+    return probe if one_by_one or probe.startswith("poison.") else probe.rpartition(".")[0] + ".*"

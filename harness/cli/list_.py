@@ -13,6 +13,15 @@ __all__ = ["KINDS", "command"]
 
 Row = dict[str, Any]
 
+CURATED = ("form", "pair", "law", "isolation", "alone", "poison", "refusal", "auth")
+"""The topics of the probes that stand in tables; those made from a document are counted by `check --dry-run`."""
+
+_BESIDE = {
+    "probes": "poison.* is sent with --destructive only. Beside these: generated.* (made from the document: `check --dry-run` "
+    "counts them) and explore.* (`list explorations`)."
+}
+"""What is not in a list."""
+
 
 def _checks() -> list[Row]:
     import streamgauge.conformance.checks  # noqa: F401 - declares every check
@@ -22,6 +31,9 @@ def _checks() -> list[Row]:
 
 
 def _probes() -> list[Row]:
+    import sys
+    from collections import Counter
+
     from streamgauge.catalog import DOCUMENTS
     from streamgauge.conformance.plan import plan
     from streamgauge.contract.contract import load_contracts
@@ -31,10 +43,11 @@ def _probes() -> list[Row]:
         Target(contract.profile.name, "http://127.0.0.1", contract, model="MODEL", key="not-a-real-key")
         for contract in load_contracts(list(DOCUMENTS))
     ]
-    topics = ("form", "refusal", "auth")
+    found = plan(targets, select=CURATED, budget_tokens=sys.maxsize, destructive=True)
+    times = Counter((item.probe.id, item.operation.name, item.probe.tokens) for item in found.planned)
     return [
-        {"id": item.probe.id, "operation": item.operation.name, "tokens": item.probe.tokens}
-        for item in plan(targets, select=topics).planned
+        {"id": id_, "operation": operation, "requests": count, "tokens": count * tokens}
+        for (id_, operation, tokens), count in times.items()
     ]
 
 
@@ -164,8 +177,10 @@ def command(kind: str, as_json: bool) -> None:
     columns = [
         column
         for column in (rows[0] if rows else {})
-        if column not in ("requirement", "source", "formula", "why", "mend", "seen", "caught by")
+        if column not in ("requirement", "source", "formula", "why", "mend", "seen", "caught by", "properties")
     ]
     widths = {column: max(len(str(row[column])) for row in rows) for column in columns}
     for row in rows:
         click.echo("  ".join(str(row[column]).ljust(widths[column]) for column in columns).rstrip())
+    if kind in _BESIDE:
+        click.echo(_BESIDE[kind], err=True)

@@ -16,17 +16,34 @@ __all__ = ["check_options", "output_options", "resolve_targets", "target_options
 
 _PATH = click.Path(path_type=Path)
 
+
+def _once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The one value; Click itself would take the last of several without a word."""
+    if len(values) > 1:
+        raise click.BadParameter(f"given {len(values)} times; a run has one", ctx, parameter)
+    return values[0] if values else None
+
+
+_ONE: dict[str, Any] = {"multiple": True, "callback": _once}
+
 _TARGET_OPTIONS = (
-    click.option("--target", metavar="NAME", help="Target from streamgauge.yaml."),
-    click.option("--base-url", metavar="URL", help="Prefix before an operation's path, e.g. http://127.0.0.1:8000."),
+    click.option("--target", metavar="NAME", **_ONE, help="Target from streamgauge.yaml."),
+    click.option(
+        "--base-url", metavar="URL", **_ONE, help="Prefix before an operation's path, e.g. http://127.0.0.1:8000."
+    ),
     click.option(
         "--spec",
         metavar="SPEC",
         multiple=True,
         help="What it has to keep: a bundled document (`list specs`), a path, a URL, or - (stdin). Repeatable.",
     ),
-    click.option("--profile", metavar="PROFILE", help="Vendor profile, by name or path. [default: the document's own]"),
-    click.option("--model", metavar="MODEL", help="Model to ask for. [default: the only one that is served]"),
+    click.option(
+        "--profile",
+        metavar="PROFILE",
+        **_ONE,
+        help="Vendor profile, by name or path. [default: the document's own]",
+    ),
+    click.option("--model", metavar="MODEL", **_ONE, help="Model to ask for. [default: the only one that is served]"),
     click.option(
         "--path",
         metavar="[OPERATION=]PATH",
@@ -73,13 +90,14 @@ _CHECK_OPTIONS = (
         "--select",
         metavar="PROBE",
         multiple=True,
-        help="Send only these probes (form, refusal, auth, generated, or an id). Repeatable.",
+        help="Send only these: a topic (form, pair, law, law.stop, isolation, alone, refusal, auth, generated, explore; "
+        "poison with --destructive), or an id (`list probes`, `list explorations`). Repeatable.",
     ),
     click.option(
         "--budget-tokens",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Tokens that one operation may cost. [default: 20000]",
+        help="Tokens that one operation may cost, those of --explore-tokens included. [default: 50000]",
     ),
     click.option(
         "--detect-rate",
@@ -93,19 +111,20 @@ _CHECK_OPTIONS = (
         "--explore-tokens",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Tokens of that budget that requests drawn at random may cost; 0 draws none. "
+        help="Tokens of that budget that requests drawn at random may cost in each operation; 0 draws none. "
         "[default: 12000]",
     ),
     click.option(
         "--explore-seed",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Seed of those draws: the same one draws the same requests. [default: 0]",
+        help="Seed of those draws: the same seed draws the same from the same answers. [default: 0]",
     ),
     click.option(
         "--destructive",
         is_flag=True,
-        help="Also send requests that have killed engines, one at a time, until one does. Never at a server that others use.",
+        help="Also send requests that have killed engines, one at a time, until one is lost. Only at a server that is yours "
+        "alone. `--dry-run --destructive` names each.",
     ),
     click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once. [default: 8]"),
     click.option("--baseline", type=_PATH, metavar="FILE", help="Known findings; a stale or expired entry fails."),

@@ -80,11 +80,13 @@ def perform(
     load_verdict: tuple[ExitCode, str] | None = None
     if check is not None:
         from streamgauge.cli.checking import check_into, print_findings
+        from streamgauge.cli.explored import print_explored
         from streamgauge.cli.honour import print_honour
 
         interrupted = check_into(writer, meta, targets, check, console)
         print_findings(writer.path, console, verbose=check.verbose)
         print_honour(writer.path, console, verbose=check.verbose)
+        print_explored(writer.path, console)
     if load is not None and not interrupted:
         load_verdict = load.run(targets, writer, console)
     return _conclude(writer.path, console, check=check, load=load_verdict, interrupted=interrupted)

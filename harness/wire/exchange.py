@@ -7,7 +7,7 @@ stored exchange is judged exactly as a fresh one.
 
 import enum
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -146,7 +146,7 @@ FIRST_BYTES = (b"data:", b"event:", b"id:", b"retry:", b":")
 """How a stream begins, whatever its media type says."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SentRequest:
     """What was sent, with the secrets replaced by filler."""
 
@@ -162,10 +162,15 @@ class SentRequest:
         text = read_json(self.body)
         return text.valid and not any(defect.kind == "encoding" for defect in text.defects)
 
-    @property
+    @cached_property
     def json(self) -> Any:
         """The body's JSON value; None when it is no JSON."""
         return read_json(self.body).value if self.is_json else None
+
+    @cached_property
+    def memory(self) -> dict[Hashable, Any]:
+        """What has been reckoned from it, for whoever reckons it again."""
+        return {}
 
 
 def reports_error(value: Any) -> bool:
@@ -283,7 +288,12 @@ class Exchange:
         closed = self.ending not in open_or_broken
         return decode_response(self.wire, self.reads, method=self.request.method, closed=closed)
 
-    @property
+    @cached_property
+    def memory(self) -> dict[Hashable, Any]:
+        """What has been reckoned from it alone, for whoever reckons it again."""
+        return {}
+
+    @cached_property
     def status(self) -> int:
         """Status code of the answer; 0 when there is none."""
         return self.response.status

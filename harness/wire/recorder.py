@@ -8,16 +8,17 @@ judges the same bytes that a stored bundle holds.
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import httpcore
 import httpx
@@ -74,60 +75,62 @@ class Outgoing:
     leave_after: int = 0
 
 
-_SIGNED = "streamgauge_signed_target"
-"""The extension that carries a request's path and query as they are sent."""
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What goes out before a body, and how it is stored: without secrets."""
+
+    address: httpcore.URL
+    origin: str
+    fields: tuple[tuple[bytes, bytes], ...]
+    shown_url: str
+    shown_fields: tuple[tuple[str, str], ...]
 
 
-class _Transport(httpx.AsyncBaseTransport):
-    """httpx over our own pool; httpcore's exceptions pass through as they are."""
+class _Connections:
+    """
+    Connections of httpcore's, used again while both sides keep them.
 
-    def __init__(self, tls: ssl.SSLContext, connections: int, proxy: Proxy | None) -> None:
-        self._pool = (
-            httpcore.AsyncConnectionPool(ssl_context=tls, max_connections=connections, network_backend=TeeBackend())
+    Whoever takes one has it to himself, so none of what a pool does for those that wait is needed.
+    """
+
+    def __init__(self, tls: ssl.SSLContext, proxy: Proxy | None) -> None:
+        backend = TeeBackend()
+        self._factory = (
+            httpcore.AsyncConnectionPool(ssl_context=tls, network_backend=backend)
             if proxy is None
             else httpcore.AsyncHTTPProxy(
-                proxy.url,
-                proxy_headers=list(proxy.headers.items()),
-                ssl_context=tls,
-                max_connections=connections,
-                network_backend=TeeBackend(),
+                proxy.url, proxy_headers=list(proxy.headers.items()), ssl_context=tls, network_backend=backend
             )
         )
+        self._idle: dict[str, list[httpcore.AsyncConnectionInterface]] = {}
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.extensions[_SIGNED],
-        )
-        answer = await self._pool.handle_async_request(
-            httpcore.Request(
-                method=request.method,
-                url=url,
-                headers=request.headers.raw,
-                content=request.stream,
-                # A `target` of httpcore's own would also be asked of a proxy, where the whole URL belongs.
-                extensions={name: value for name, value in request.extensions.items() if name != _SIGNED},
-            )
-        )
-        # The header fields stay in the tee: httpx would follow up on them (cookies, redirects, codings).
-        return httpx.Response(answer.status, stream=_Body(answer), request=request)
+    async def take(self, head: _Head) -> httpcore.AsyncConnectionInterface:
+        """The one that was used last, unless the server has ended it; else a new one, which connects when it is used."""
+        idle = self._idle.get(head.origin, [])
+        while idle:
+            connection = idle.pop()
+            if not connection.has_expired():
+                return connection
+            await _close(connection)
+        return self._factory.create_connection(head.address.origin)
+
+    async def give_back(self, connection: httpcore.AsyncConnectionInterface, head: _Head, *, clean: bool) -> None:
+        """Keep it for the next request, where nothing is left on it (`clean`) and httpcore deems it fit; else close it."""
+        if clean and connection.is_available():
+            self._idle.setdefault(head.origin, []).append(connection)
+        else:
+            await _close(connection)
 
     async def aclose(self) -> None:
-        await self._pool.aclose()
+        """Close those that nobody uses."""
+        for idle in self._idle.values():
+            while idle:
+                await _close(idle.pop())
 
 
-class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._answer.aiter_stream():
-            yield part
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()
+async def _close(connection: httpcore.AsyncConnectionInterface) -> None:
+    with contextlib.suppress(httpcore.NetworkError):
+        await connection.aclose()
 
 
 class Recorder:
@@ -156,22 +159,23 @@ class Recorder:
         self._ids = (f"{process}-{target.name}-{number:05d}" for number in itertools.count(1))
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._not_before = 0.0
-        timeout = httpx.Timeout(self._limits.idle, connect=self._limits.connect, pool=None)
-        self._client = httpx.AsyncClient(
-            transport=_Transport(target.tls(), self._limits.concurrency, target.proxy),
-            timeout=timeout,
-            trust_env=False,
-            follow_redirects=False,
-        )
+        self._extensions = {
+            "timeout": {
+                "connect": self._limits.connect,
+                "read": self._limits.idle,
+                "write": self._limits.idle,
+            }
+        }
+        self._connections = _Connections(target.tls(), target.proxy)
+        self._head = functools.lru_cache(maxsize=256)(self._made_head)
 
     async def __aenter__(self) -> Self:
-        await self._client.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._client.__aexit__(kind, error, trace)
+        await self._connections.aclose()
 
     async def send(self, outgoing: Outgoing) -> Exchange:
         """
@@ -196,29 +200,49 @@ class Recorder:
         while (wait := self._not_before - time.monotonic()) > 0:
             await asyncio.sleep(wait)
 
+    def _made_head(self, url: str, credential: Credential, changes: tuple[tuple[str, str | None], ...]) -> _Head:
+        """What is the same in all requests to one URL with the same form of the key and the same changes."""
+        signed, given = self._target.signed(url, credential, changes)
+        parts = httpx.URL(signed)
+        usual = [("Host", parts.netloc.decode("ascii")), ("Accept", "*/*"), ("Connection", "keep-alive")]
+        named = {name.lower() for name, _ in given}
+        fields = [*(field for field in usual if field[0].lower() not in named), *given]
+        address = httpcore.URL(scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path)
+        return _Head(
+            address,
+            str(address.origin),
+            tuple((name.encode("ascii"), value.encode()) for name, value in fields),
+            self._redactor.text(signed),
+            tuple((name.lower(), self._redactor.text(value)) for name, value in fields),
+        )
+
     async def _exchange(self, outgoing: Outgoing) -> Exchange:
-        url, fields = self._target.signed(outgoing.url, outgoing.credential, outgoing.headers)
-        headers = [(name.encode("ascii"), value.encode()) for name, value in fields]
-        # The key may stand in the signed URL, and httpx logs the URL that it is given: that one goes without.
-        signed = {_SIGNED: httpx.URL(url).raw_path}
-        request = self._client.build_request(
-            outgoing.method, outgoing.url, headers=headers, content=outgoing.body, extensions=signed
+        head = self._head(outgoing.url, outgoing.credential, outgoing.headers)
+        length = _length(outgoing, head)
+        request = httpcore.Request(
+            method=outgoing.method,
+            url=head.address,
+            headers=[*head.fields, *length],
+            content=outgoing.body,
+            extensions=self._extensions,
         )
         started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        tap, ending, detail = await self._transfer(request, outgoing.leave_after)
-        if ending in (Ending.CLOSED, Ending.RESET) and not tap.wire and not tap.fresh:
+        for _ in range(2):
+            connection = await self._connections.take(head)
+            tap, ending, detail = await self._transfer(connection, request, outgoing.leave_after)
+            if ending not in (Ending.CLOSED, Ending.RESET) or tap.wire or tap.fresh:
+                break
             # A kept connection that the server had closed meanwhile (RFC 9112, 9.3.1): says nothing about the request.
-            tap, ending, detail = await self._transfer(request, outgoing.leave_after)
         wire, redacted = self._redactor.wire(bytes(tap.wire))
-        return Exchange(
+        exchange = Exchange(
             id=next(self._ids),
             target=self._target.name,
             operation=outgoing.operation,
             probe=outgoing.probe,
             request=SentRequest(
                 method=outgoing.method,
-                url=self._redactor.text(url),
-                headers=tuple((name, self._redactor.text(value)) for name, value in request.headers.multi_items()),
+                url=head.shown_url,
+                headers=(*head.shown_fields, *((name.decode().lower(), value.decode()) for name, value in length)),
                 body=self._redactor.wire(outgoing.body)[0],
                 credential=outgoing.credential,
             ),
@@ -230,32 +254,33 @@ class Recorder:
             redacted=tuple(redacted),
             holds=frozenset(Evidence) - {Evidence.ENDING} if ending is Ending.LEFT else frozenset(Evidence),
         )
+        # httpcore would take what is left over for the beginning of the next answer.
+        clean = ending is Ending.COMPLETE and not exchange.response.surplus
+        await self._connections.give_back(connection, head, clean=clean)
+        return exchange
 
-    async def _transfer(self, request: httpx.Request, leave_after: int) -> tuple[Tap, Ending, str]:
-        tap, ending, detail = await self._talk(request, leave_after)
-        if self._target.proxy and request.url.scheme == "https" and tap.fresh and not tap.secured:
+    async def _transfer(
+        self, connection: httpcore.AsyncConnectionInterface, request: httpcore.Request, leave_after: int
+    ) -> tuple[Tap, Ending, str]:
+        tap, ending, detail = await self._talk(connection, request, leave_after)
+        if self._target.proxy and request.url.scheme == b"https" and tap.fresh and not tap.secured:
             tap.forget()
             if ending in (Ending.CLOSED, Ending.RESET, Ending.MALFORMED_HTTP, Ending.TOO_LARGE):
                 ending = Ending.PROXY
         return tap, ending, detail
 
-    async def _talk(self, request: httpx.Request, leave_after: int) -> tuple[Tap, Ending, str]:
+    async def _talk(
+        self, connection: httpcore.AsyncConnectionInterface, request: httpcore.Request, leave_after: int
+    ) -> tuple[Tap, Ending, str]:
         tap = Tap(self._limits.size, dispatched=time.monotonic())
         TAP.set(tap)
         try:
             async with asyncio.timeout(self._limits.total):
-                response = await self._client.send(request, stream=True)
+                response = await connection.handle_async_request(request)
                 try:
-                    # Not by httpx's own iterators, which hand the connection back as soon as the message has ended.
-                    async for _ in cast("httpx.AsyncByteStream", response.stream):
+                    async for _ in response.aiter_stream():
                         if leave_after and tap.wire.count(_EVENT) >= leave_after:
                             return tap, Ending.LEFT, f"the client left after {leave_after} events, as planned"
-                    if (
-                        tap.stream is not None
-                        and decode_response(bytes(tap.wire), tap.reads, method=request.method).surplus
-                    ):
-                        # httpcore would take what is left over for the beginning of the next answer.
-                        await tap.stream.aclose()
                 finally:
                     with contextlib.suppress(httpcore.NetworkError):
                         await response.aclose()
@@ -268,9 +293,18 @@ class Recorder:
         except ssl.SSLError as problem:  # after the handshake: in TLS 1.3 a client certificate is refused only then
             return tap, Ending.TLS, _detail(problem)
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as problem:
-            ending = _ending(problem, tap, request.method)
+            ending = _ending(problem, tap, request.method.decode())
             return tap, ending, _LONG_LINE if ending is Ending.TOO_LARGE else _detail(problem)
         return tap, Ending.COMPLETE, ""
+
+
+def _length(outgoing: Outgoing, head: _Head) -> list[tuple[bytes, bytes]]:
+    """The field that frames the body, where there is one or its method wants one (RFC 9110, 8.6), and nobody has set it."""
+    if not outgoing.body and outgoing.method not in ("POST", "PUT", "PATCH"):
+        return []
+    if any(name in ("content-length", "transfer-encoding") for name, _ in head.shown_fields):
+        return []
+    return [(b"Content-Length", b"%d" % len(outgoing.body))]
 
 
 _EVENT = b"\ndata:"

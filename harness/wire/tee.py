@@ -5,6 +5,7 @@ The bytes are the target's: in a tunnel through a proxy they begin behind the pr
 a proxy is answered by the proxy, so there they are the proxy's.
 """
 
+import contextlib
 import ssl
 import time
 from collections.abc import Iterable
@@ -47,9 +48,6 @@ class Tap:
     secured: bool = False
     """Whether TLS was begun for it."""
 
-    stream: httpcore.AsyncNetworkStream | None = None
-    """Where the last bytes came from."""
-
     def take(self, data: bytes) -> None:
         """Keep what one read returned, up to the limit."""
         self.ended = not data
@@ -74,20 +72,29 @@ TAP: ContextVar[Tap] = ContextVar("streamgauge_tap")
 class _TeeStream(httpcore.AsyncNetworkStream):
     def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
         self._inner = inner
+        self._unsent = bytearray()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        # Who has closed early may have answered nevertheless, as httpcore knows where it writes itself.
+        with contextlib.suppress(httpcore.WriteError):
+            await self._flush(timeout)
         data = await self._inner.read(max_bytes, timeout)
-        tap = TAP.get()
-        tap.stream = self
-        tap.take(data)
+        TAP.get().take(data)
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        # Head and body go out together, when the answer is waited for: one system call for both, and mostly one segment.
+        self._unsent += buffer
+
+    async def _flush(self, timeout: float | None) -> None:
+        if not self._unsent:
+            return
+        unsent, self._unsent = bytes(self._unsent), bytearray()
         tap = TAP.get()
         if not tap.writes:
             tap.dispatched = time.monotonic()
         tap.writes += 1
-        await self._inner.write(buffer, timeout)
+        await self._inner.write(unsent, timeout)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

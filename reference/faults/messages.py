@@ -98,3 +98,21 @@ declare(
     concerns=lambda draft: _talks(draft) and draft.asked.get("echo") is True,
     stage=Stage.REQUEST,
 )
+
+
+def _has_silence(draft: Draft) -> bool:
+    """A conversation in which the assistant had said nothing, nor called anything."""
+    return _talks(draft) and {"role": "assistant", "content": ""} in draft.asked["messages"]
+
+
+declare(
+    "messages.empty-refused",
+    "A conversation is refused in which the assistant had said nothing",
+    "messages.empty-accepted",
+    lambda draft: ask(draft, {**draft.asked, "messages": []}),
+    "vllm-project/vllm#21089",
+    "continuedev/continue#750",
+    "microsoft/autogen#1521",
+    concerns=_has_silence,
+    stage=Stage.REQUEST,
+)

@@ -5,7 +5,7 @@ from typing import Any
 
 from streamgauge.reference.drafts import Draft
 from streamgauge.reference.faults.bends import ask, declare, ignoring
-from streamgauge.reference.faults.fault import Stage, requests
+from streamgauge.reference.faults.fault import Stage, requests, wholes
 
 __all__: list[str] = []
 
@@ -44,6 +44,21 @@ def _above(name: str) -> Callable[[dict[str, Any]], bool]:
 
 
 _taking("sampling.n-ignored", "n is ignored", "sampling.n", _above("n"), {"n": 1})
+
+
+def _copies(draft: Draft) -> None:
+    first = draft.choices[0]
+    for choice in draft.choices[1:]:
+        choice.update({name: value for name, value in first.items() if name != "index"})
+
+
+declare(
+    "sampling.choices-copied",
+    "One text is drawn, and told as often as choices were asked for",
+    "sampling.n-drawn",
+    _copies,
+    concerns=lambda draft: wholes(draft) and _above("n")(draft.asked) and bool(draft.asked.get("temperature")),
+)
 _taking(
     "sampling.zero-warm",
     "Temperature 0 is taken for none, and 1 is the default",

@@ -147,6 +147,13 @@ declare(
     _stopped(lambda choice: choice.update(stop_reason="stop")),
     concerns=_stops_by_string,
 )
+declare(
+    "stop.reason-of-limit",
+    "A choice that its limit ended has a stop reason",
+    "stop.reason-told",
+    each_choice(lambda choice: choice.get("finish_reason") == "length" and choice.update(stop_reason="length")),
+    concerns=lambda draft: answers(draft) and not _strings(draft.asked),
+)
 ignoring(
     "stop.include-ignored",
     "A stop string that is to be included is not",

@@ -65,12 +65,18 @@ class Material:
         }
 
 
-def answered_in(exchanges: Iterable[Exchange]) -> tuple[Answered, ...]:
-    """The questions of one operation that are ordinary and were answered with a text: the cheapest, in a fixed order."""
+def answered_in(exchanges: Iterable[Exchange], operation: Operation, model: str) -> tuple[Answered, ...]:
+    """
+    The questions that are ordinary, allowed, and were answered with a text: the cheapest, in a fixed order.
+
+    A server may also answer what it should have refused: nothing is drawn from that.
+    """
     found = []
     for group in Others(exchanges).groups.values():
         body = group[0].sent
         if not isinstance(body, dict) or not body.keys() - _FORM <= _ORDINARY or body.get("temperature") != 0:
+            continue
+        if body.get("model") != model or not operation.request.accepts(body):
             continue
         bare = {name: value for name, value in body.items() if name not in _FORM}
         if text := next(filter(None, map(_text, group)), ""):

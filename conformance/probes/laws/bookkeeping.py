@@ -29,6 +29,7 @@ _ORDINARY: dict[str, Any] = {
     "mm_processor_kwargs": {},
     "media_io_kwargs": {},
     "data": {"image": [_PIXEL]},
+    "documents": [{"title": "Rivers", "text": "The river is green."}],
 }
 """Property → a value that any server which has it takes."""
 

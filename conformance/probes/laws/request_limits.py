@@ -1,5 +1,6 @@
 """Prompts beyond the context, and a body beyond what proxies take: a right server refuses both before it generates anything."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ _BODY_BYTES = 5 * 2**18
 _MODELS = "law.limits.models"
 
 
+@functools.cache
 def digits(count: int) -> str:
     """
     So many digits, each apart: a tokenizer has at least one token for each.
