@@ -44,10 +44,15 @@ def test_probe_ids_are_unique_and_auth_needs_a_key() -> None:
     first: dict[str, Probe] = {}
     ids = Counter(item.probe.id for item in with_key.planned)
 
-    assert all(first.setdefault(item.probe.id, item.probe) == item.probe for item in with_key.planned)
-    assert {count for id_, count in ids.items() if not id_.startswith("pair.")} == {1}
+    probes = [item.probe for item in with_key.planned if isinstance(item.probe, Probe)]
+    assert all(first.setdefault(probe.id, probe) == probe for probe in probes)
+    assert {count for id_, count in ids.items() if not id_.startswith(("pair.", "law."))} == {1}
     assert not [item for item in without.planned if item.probe.id.startswith("auth.")]
     assert [id_ for id_ in ids if id_.startswith("auth.")]
+
+
+ONCE = ("generated.", "alone.")
+"""What is never repeated: there are many alike, or they need the server for themselves."""
 
 
 def _ids(found: Plan) -> list[str]:
@@ -62,8 +67,8 @@ def test_every_curated_probe_gets_its_tries() -> None:
 
     assert (once.tries, repeated.tries) == (1, tries_for(0.3))
     assert counts.keys() == set(_ids(once))
-    assert {count for id_, count in counts.items() if id_.startswith("generated.")} == {1}
-    assert {count for id_, count in counts.items() if not id_.startswith("generated.")} == {13}
+    assert {count for id_, count in counts.items() if id_.startswith(ONCE)} == {1}
+    assert {count for id_, count in counts.items() if not id_.startswith(ONCE)} == {13}
     assert {"form", "refusal", "auth"} <= {id_.partition(".")[0] for id_, count in counts.items() if count == 13}
     assert repeated.not_run == []
 
@@ -72,7 +77,7 @@ def test_tries_come_in_rounds() -> None:
     """The tables as they are, then round by round: no probe is tried again before every other was tried as often."""
     once = _ids(plan([_target("seekr-chat")]))
     repeated = _ids(plan([_target("seekr-chat")], detect_rate=0.5, budget_tokens=10**6))
-    sent = Counter(id_ for id_ in once if not id_.startswith("generated."))
+    sent = Counter(id_ for id_ in once if not id_.startswith(ONCE))
 
     assert repeated[: len(once)] == once
     for id_ in repeated[len(once) :]:
@@ -95,7 +100,7 @@ def test_budget_covers_first_tries_before_repetitions(budget: int) -> None:
     once = plan([_target("seekr-chat")], budget_tokens=budget)
     repeated = plan([_target("seekr-chat")], budget_tokens=budget, detect_rate=0.3)
     counts = Counter(_ids(repeated))
-    free = {i.probe.id for i in once.planned if i.probe.free and not i.probe.id.startswith("generated.")}
+    free = {i.probe.id for i in once.planned if i.probe.free and not i.probe.id.startswith(ONCE)}
 
     assert _ids(repeated)[: len(once.planned)] == _ids(once)
     assert repeated.tokens <= budget
@@ -114,18 +119,20 @@ def test_tries_left_out_are_named_once(budget: int) -> None:
     assert told.keys() == {id_ for id_, count in everything.items() if sent[id_] < count}
     for id_, reason in told.items():
         lacking = everything[id_] - sent[id_]
-        tries = "" if id_.startswith("generated.") else f"{lacking} of 13 tries left out: "
+        tries = "" if id_.startswith(ONCE) else f"{lacking} of 13 tries left out: "
         assert reason.startswith(f"{tries}budget: up to ")
 
 
 def test_one_try_is_not_told_as_tries() -> None:
-    """The reason speaks of tries only for a probe that has several: those of the pairs, where nothing else is repeated."""
-    left = plan([_target("seekr-chat")], budget_tokens=0).not_run
-    pairs = [item for item in left if item.probe.startswith("pair.")]
+    """The reason speaks of tries only for a probe that has several: those of the pairs, and questions that laws compare."""
+    planned = plan([_target("seekr-chat")], budget_tokens=0)
+    several = [item for item in planned.not_run if planned.intended[item.key] > 1]
+    pairs = [item for item in several if item.probe.startswith("pair.")]
 
     assert pairs
     assert all(item.reason.startswith("4 of 4 tries left out: budget: up to ") for item in pairs)
-    assert all(item.reason.startswith("budget: up to ") for item in left if item not in pairs)
+    assert all(item.probe.startswith(("pair.", "law.")) and " tries left out: " in item.reason for item in several)
+    assert all(item.reason.startswith("budget: up to ") for item in planned.not_run if item not in several)
 
 
 def test_tries_of_different_operations_are_told_apart() -> None:
