@@ -35,6 +35,9 @@ DELAYS_MS = (0, 50)
 WORKERS = (1, 2, 4, 8)
 ROUNDS = 2
 
+WHOLE = 0.99
+"""Which part of the cases a run must have sent: Schemathesis' own count differs by one or two from run to run."""
+
 CONFIGURATION = '[checks.positive_data_acceptance]\nexpected-statuses = ["2xx", "400", "422"]\n'
 
 
@@ -100,7 +103,8 @@ def ours(url: str, document: str) -> None:
 
     text = Path(document).read_text("utf-8")
     with throwaway_hypothesis(), tempfile.TemporaryDirectory() as folder:
-        paths = list(json.loads(text)["paths"])
+        # The longest is the first one in the document: there is something to send while it is drawn.
+        paths = list(reversed(json.loads(text)["paths"]))
         drawings = dict(zip(paths, begin(Task(text, path, "POST") for path in paths), strict=True))
 
         from affordable import affordable
@@ -121,21 +125,21 @@ def ours(url: str, document: str) -> None:
         writer.checks([check.declaration() for check in CHECKS.values()])
         writer.meta({**meta, "not_run": []})
         settings = Settings(targets, writer.path)
-        sent = 0
-        for target, operation in ((each, its) for each in targets for its in each.contract.operations):
+        sent: set[str] = set()
+        for target in reversed(targets):
             planned = [
                 Planned(
                     target,
                     operation,
                     Probe(f"generated.case-{number}", affordable(case.body), method=case.method, headers=case.headers),
                 )
+                for operation in target.contract.operations
                 for number, case in enumerate(drawings[operation.path].covered)
             ]
-            record(planned, writer.path, limits=settings.limits)
-            sent += len(planned)
+            record(planned, writer.path, limits=settings.limits, on_exchange=lambda exchange: sent.add(exchange.id))
         judge_all(settings)
         assert (writer.path / "findings.jsonl").stat().st_size
-    print(sent)
+    print(len(sent))
 
 
 def run_ours(url: str, document: str) -> int:
@@ -198,7 +202,7 @@ def compare(url: str, document: str, delay_ms: float) -> None:
             runs.append(timed(partial(run_theirs, url, document, workers)))
         mine.append(timed(partial(run_ours, url, document)))
     seconds, cases = min(mine)
-    whole = {workers: [taken for taken, sent in runs if sent == cases] for workers, runs in theirs.items()}
+    whole = {workers: [taken for taken, sent in runs if sent >= WHOLE * cases] for workers, runs in theirs.items()}
     fastest = {workers: min(taken) for workers, taken in whole.items() if taken}
     best = min(fastest, key=lambda workers: fastest[workers])
     told = ", ".join(f"{n}: {fastest[n]:.1f} s" if n in fastest else f"{n}: lost cases" for n in WORKERS)

@@ -142,6 +142,25 @@ def test_what_is_no_http_has_one_verdict() -> None:
     assert departures(CONTRACT, CHAT, nothing) == {"http.answered"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "ending", "expected"),
+    [
+        ({}, Ending.TIMEOUT_IDLE, Outcome.FAIL),
+        ({"max_tokens": ...}, Ending.TIMEOUT_IDLE, Outcome.NOT_RUN),
+        ({"max_tokens": -1}, Ending.TIMEOUT_TOTAL, Outcome.NOT_RUN),
+        ({"max_tokens": ...}, Ending.CLOSED, Outcome.FAIL),
+        ({"max_tokens": ..., "stream": True}, Ending.TIMEOUT_IDLE, Outcome.FAIL),
+    ],
+)
+def test_an_answer_without_a_limit_may_take_longer_than_we_wait(
+    changes: dict[str, Any], ending: Ending, expected: Outcome
+) -> None:
+    """llama.cpp writes until the context is full, and a whole answer comes when all of it is written."""
+    silent = exchange(CHAT, request(CHAT, **changes), b"", ending=ending)
+
+    assert outcomes(CONTRACT, CHAT, silent)["http.answered"] is expected
+
+
 def test_a_broken_chunk_is_told_once() -> None:
     """A stream whose transfer coding is wrong is not also cut off, nor without [DONE]."""
     wire = chunked(sse(chunks(CHAT))).replace(b"\r\n0\r\n\r\n", b"xx\r\n0\r\n\r\n")

@@ -13,6 +13,7 @@ from streamgauge.conformance.check import CHECKS
 from streamgauge.conformance.honour import honour_rows
 from streamgauge.conformance.judge import Finding, cases_of, judge
 from streamgauge.conformance.law import Law, laws_of
+from streamgauge.conformance.probes.poisons import poisons
 from streamgauge.conformance.unseen import UNSEEN, unseen
 from streamgauge.contract.paths import head_of, request_paths
 from streamgauge.outcomes import Honour, Outcome
@@ -99,6 +100,17 @@ def test_table() -> None:
     assert (found["metadata"]["honour"], found["metadata"]["reason"]) == ("not probed", UNSEEN["metadata"])
     assert found["response_format"]["honour"] == "not probed"
     assert found["response_format"]["reason"]
+
+
+def test_a_request_that_kills_engines_says_nothing_of_its_property() -> None:
+    """That a priority of 64 bits is refused, or fails, does not make `priority` a refused property."""
+    contract, operation = contract_of("seekr-chat")
+    (poison,) = (each.body for each in poisons(operation, MODEL) if each.id == "poison.priority")
+    sent = exchange(operation, poison, http(500, b"{}"))
+    cases = cases_of([sent], operation, contract, target="t", model=MODEL)
+    found = {row["property"]: row for row in honour_rows(operation, contract, "t", cases, [])}
+
+    assert found["priority"]["honour"] == "not probed"
 
 
 def test_failures_at_what_is_beside_a_property_are_not_its_own() -> None:

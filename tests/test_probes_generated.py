@@ -1,6 +1,7 @@
 """Schemathesis' cases as probes: of every kind, valid or not by the contract, affordable, harmless, the same each time."""
 
 import gzip
+import itertools
 import json
 import subprocess
 import sys
@@ -18,13 +19,15 @@ import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.conformance.check import CHECKS
 from streamgauge.conformance.judge import cases_of, judge
 from streamgauge.conformance.plan import Planned
-from streamgauge.conformance.probes.drawing import drawing_of
+from streamgauge.conformance.probes import drawing
+from streamgauge.conformance.probes.drawing import Task, begin, drawing_of
 from streamgauge.conformance.probes.generated import DANGEROUS, LIMIT, LONGEST, generated
 from streamgauge.conformance.probes.probe import Probe
 from streamgauge.conformance.probes.sensible import affordable, names_a_url, sensible, within_bounds
 from streamgauge.conformance.runner import throwaway_hypothesis
 from streamgauge.contract.contract import Operation, load_contracts
 from streamgauge.contract.plain import plain_request
+from streamgauge.errors import CannotTellError
 from streamgauge.outcomes import Outcome
 from streamgauge.reference import DEFAULT_KEY
 from streamgauge.reference.responder import Responder
@@ -266,6 +269,32 @@ def test_drawing_twice_is_drawing_once() -> None:
     assert drawing_of(operation, count=5).covered == drawing_of(operation).covered
 
 
+_ODD = {
+    "openapi": "3.1.0",
+    "info": {"title": "t", "version": "1"},
+    "paths": {"/a": {"post": {"requestBody": {"$ref": "#/nowhere"}, "responses": {}}}},
+}
+
+
+def test_a_document_that_schemathesis_cannot_take_is_one_screen() -> None:
+    """What it says last is the reason; there is no traceback, and no verdict (exit code 3)."""
+    (drawn,) = begin([Task(json.dumps(_ODD), "/a", "POST")])
+
+    with pytest.raises(CannotTellError, match="nowhere") as found:
+        _ = drawn.covered
+    assert (found.value.where, found.value.exit_code) == ("POST /a", 3)
+    assert "Traceback" not in str(found.value)
+
+
+def test_a_drawing_process_that_is_killed_is_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without memory does that: nobody waits for ever, for this operation or the next."""
+    source = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr(drawing, "_source", lambda: source)
+    for drawn in begin(Task("{}", path, "POST") for path in ("/killed", "/too")):
+        with pytest.raises(CannotTellError, match="ended with code -9"):
+            _ = drawn.valid
+
+
 def test_drawn_bodies_are_left_as_they_are() -> None:
     """Making a case sensible does not change the drawn one, which the next caller gets as well."""
     operation = _operation("openai-completions")
@@ -299,7 +328,10 @@ def test_a_right_endpoint_stands_them_all(spec: str) -> None:
     """On the reference endpoint nothing departs: no 5xx, no odd status, no broken request accepted, no valid one refused."""
     contract, operation = contract_of(spec)
     target = Target("t", "http://127.0.0.1", contract, model=MODEL, key=DEFAULT_KEY)
-    responder = Responder(Settings(models=(MODEL,)), contracts=[contract], now=lambda: NOW, unique=lambda: "u1")
+    numbers = itertools.count()
+    responder = Responder(
+        Settings(models=(MODEL,)), contracts=[contract], now=lambda: NOW, unique=lambda: f"u{next(numbers)}"
+    )
     planned = [Planned(target, operation, probe) for probe in generated(operation, MODEL)]
     exchanges = send_all(responder, planned, NOW)
     cases = cases_of(exchanges, operation, contract, target="t", model=MODEL)

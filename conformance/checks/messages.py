@@ -1,7 +1,10 @@
 """`messages.*`: are conversations in all their forms understood?"""
 
+import itertools
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.conformance.assembly import answer_in
@@ -59,41 +62,64 @@ def _texts(messages: Any, path: str) -> list[str]:
     return [text for at, text in _leaves(messages) if at == path]
 
 
+_Question = tuple[str, int]
+"""A request without the texts at a path, and how many of them it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """
+    What requests cost that differ in some texts only.
+
+    Attributes:
+        most: the texts → the most prompt tokens that they were ever counted to have: some leave out what they had cached.
+        least: characters, ascending, and the fewest tokens of all that have so many of them or fewer.
+    """
+
+    most: dict[tuple[str, ...], int]
+    least: list[tuple[int, int]]
+
+
 @once
-def _lengths(case: Case, path: str) -> dict[str, list[tuple[list[str], int]]]:
-    """The texts at a path and the tokens of the prompt, of all requests that differ in these texts only."""
-    found: dict[str, list[tuple[list[str], int]]] = {}
+def _costs(case: Case, path: str) -> dict[_Question, _Costs]:
+    """What the requests cost that were answered, by what they have beside the texts at the path."""
+    found: dict[_Question, list[tuple[int, int, tuple[str, ...]]]] = {}
     for exchange in case.others:
         sent = exchange.sent
         if exchange.status != 200 or not isinstance(sent, dict) or not isinstance(sent.get("messages"), list):
             continue
         told, texts = counts(exchange, "prompt_tokens"), _texts(sent["messages"], path)
         if told and texts:
-            found.setdefault(_rest(sent, path), []).append((texts, told[0]))
-    return found
+            cost = (sum(map(len, texts)), told[0], tuple(texts))
+            found.setdefault(_question(sent, path), []).append(cost)
+    return {question: _folded(sorted(costs)) for question, costs in found.items()}
 
 
-def _rest(sent: Mapping[str, Any], path: str) -> str:
-    """A request without these texts, and without what says nothing about its prompt."""
-    return _prompt_of({**sent, "messages": _without(sent["messages"], path)})
+def _folded(costs: list[tuple[int, int, tuple[str, ...]]]) -> _Costs:
+    most: dict[tuple[str, ...], int] = {}
+    for _, tokens, texts in costs:
+        most[texts] = max(tokens, most.get(texts, 0))
+    fewest = itertools.accumulate((tokens for _, tokens, _ in costs), min)
+    return _Costs(most, [(size, tokens) for (size, *_), tokens in zip(costs, fewest, strict=True)])
 
 
-def _shorter(case: Case, path: str) -> list[int]:
-    """The prompt tokens of requests that differ in these texts only, which are much shorter in them."""
+def _question(sent: Mapping[str, Any], path: str) -> _Question:
+    return _prompt_of({**sent, "messages": _without(sent["messages"], path)}), len(_texts(sent["messages"], path))
+
+
+def _least(case: Case, path: str) -> int | None:
+    """The fewest prompt tokens of a request that differs in these texts only, and is much shorter in them."""
     sent = case.exchange.sent
-    own = _texts(sent["messages"], path)
-    size = sum(map(len, own))
-    return [
-        tokens
-        for texts, tokens in _lengths(case, path).get(_rest(sent, path), [])
-        if len(texts) == len(own) and size - sum(map(len, texts)) >= _MUCH
-    ]
+    size = sum(map(len, _texts(sent["messages"], path)))
+    found = _costs(case, path).get(_question(sent, path))
+    least = found.least if found else []
+    at = bisect_right(least, size - _MUCH, key=lambda each: each[0])
+    return least[at - 1][1] if at else None
 
 
 def _most(case: Case, path: str) -> int:
-    """The most prompt tokens that this prompt was ever counted to have: some servers leave out what they had cached."""
-    own = _texts(case.exchange.sent["messages"], path)
-    return max(tokens for texts, tokens in _lengths(case, path)[_rest(case.exchange.sent, path)] if texts == own)
+    sent = case.exchange.sent
+    return _costs(case, path)[_question(sent, path)].most[tuple(_texts(sent["messages"], path))]
 
 
 def _text_alone(asked: Mapping[str, Any]) -> bool:
@@ -134,14 +160,14 @@ def _declare(name: str, level: Level, path: str, what: str) -> None:
             and _is_ordinary(asked)
             and (path == _ARGUMENTS or _calls_are_whole(asked))
         ),
-        applies=lambda case: _told_tokens(case) is not None and counts_prompts(case) and bool(_shorter(case, path)),
+        applies=lambda case: _told_tokens(case) is not None and counts_prompts(case) and _least(case, path) is not None,
         needs_also=("messages", "tools"),
         concerns=is_chat,
     )
     def read(case: Case) -> Iterator[Departure]:
         """A prompt that does not grow with it by a single token does not hold it."""
-        tokens, least = _most(case, path), min(_shorter(case, path))
-        if tokens <= least:
+        tokens, least = _most(case, path), _least(case, path)
+        if least is not None and tokens <= least:
             yield ignored(
                 f"a prompt of more than {least} tokens with {_MUCH} or more characters more", f"{tokens} tokens"
             )
@@ -247,11 +273,11 @@ _SILENT = {"role": "assistant", "content": ""}
 def _had_said_nothing(case: Case) -> bool:
     """Whether the assistant had once said nothing, in a conversation that is plain but for that."""
     messages = case.exchange.sent.get("messages")
-    others = [each for each in objects_in(messages) if each != _SILENT]
+    if not (isinstance(messages, list) and len(objects_in(messages)) == len(messages) and _SILENT in messages):
+        return False
+    others = [each for each in messages if each != _SILENT]
     return (
         not_plain(case) == {"messages"}
-        and _SILENT in messages
-        and len(others) + messages.count(_SILENT) == len(messages)
         and all(each.keys() == {"role", "content"} and isinstance(each["content"], str) for each in others)
         and all(each["role"] in ("system", "user", "assistant") for each in others)
         and sum(len(each["content"]) for each in others) < _MOST

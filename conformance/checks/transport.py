@@ -13,13 +13,22 @@ from streamgauge.wire.ending import StreamEnding, stream_ending
 from streamgauge.wire.exchange import Ending, Evidence, Exchange
 
 
+def _may_still_be_written(case: Case) -> bool:
+    """A whole answer comes when all of it is written; without a limit of tokens that may take longer than our patience."""
+    exchange = case.exchange
+    if exchange.ending not in (Ending.TIMEOUT_IDLE, Ending.TIMEOUT_TOTAL) or Evidence.REQUEST not in exchange.holds:
+        return False
+    sent = exchange.sent
+    return isinstance(sent, dict) and not exchange.wants_stream and limit_of(sent, case.operation.properties) is None
+
+
 @check(
     "http.answered",
     Level.MUST,
     "Every request gets an answer",
     requirement="A server responds to a client's request by sending one or more response messages.",
     source="RFC 9110, section 3.4",
-    applies=lambda case: True,
+    applies=lambda case: not _may_still_be_written(case),
     needs=(Evidence.ENDING,),
 )
 def answered_at_all(case: Case) -> Iterator[Departure]:

@@ -71,7 +71,6 @@ class _Process:
     """The process that draws, from its start to its end: a line for each task, in their order."""
 
     def __init__(self, tasks: list[Task]) -> None:
-        source = files("streamgauge.conformance.probes").joinpath("drawer.py").read_text("utf-8")
         # Hypothesis' tables of Unicode take a second to make: those that are there are read. Nothing else is kept there.
         environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory().path.absolute())}
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - as long-lived as the process
@@ -80,27 +79,39 @@ class _Process:
             given.seek(0)
             # By -P nothing is imported from the user's folder.
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", source],
+                [sys.executable, "-P", "-c", _source()],
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=self._said,
                 env=environment,
             )
         self._lines: list[bytes] = []
+        self._wanted = len(tasks)
+        self.reason = ""
+        """Why it has ended before its time."""
 
     def line(self, number: int) -> bytes | None:
         """What was drawn for a task, as soon as it is there; None when the process has ended without it."""
         assert self._process.stdout
-        while len(self._lines) <= number and (line := self._process.stdout.readline()):
-            self._lines.append(line)
+        while len(self._lines) <= number and not self._process.stdout.closed:
+            if line := self._process.stdout.readline():
+                self._lines.append(line)
+            if not line or len(self._lines) == self._wanted:
+                self._end()
         return self._lines[number] if number < len(self._lines) else None
 
-    def last_words(self) -> str:
-        """Why it has ended."""
+    def _end(self) -> None:
+        assert self._process.stdout
+        self._process.stdout.close()
         code = self._process.wait()
-        self._said.seek(0)
-        said = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        return said[-1] if said else f"its process ended with code {code}"
+        with self._said:
+            self._said.seek(0)
+            said = [line for line in self._said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        self.reason = said[-1] if said else f"its process ended with code {code}"
+
+
+def _source() -> str:
+    return files("streamgauge.conformance.probes").joinpath("drawer.py").read_text("utf-8")
 
 
 class Drawing:
@@ -116,7 +127,7 @@ class Drawing:
         line = self._process.line(self._number)
         if line is None:
             raise CannotTellError(
-                f"Schemathesis cannot draw requests: {one_line(self._process.last_words(), _LONGEST_REASON)}",
+                f"Schemathesis cannot draw requests: {one_line(self._process.reason, _LONGEST_REASON)}",
                 where=f"{self._task.method} {self._task.path}",
                 hint="The other probes do without: name their topics by --select (form, law, refusal, auth, ...).",
             )

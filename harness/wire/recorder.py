@@ -1,9 +1,9 @@
 """
 Sends requests and keeps every byte that comes back, with the time of each read.
 
-The only module that sends probes. httpx runs over an httpcore pool whose network backend tees the bytes below the HTTP
-parser: what a client library hides (1xx responses, chunk framing, bytes that are no HTTP) is kept, and our own decoder
-judges the same bytes that a stored bundle holds.
+The only module that sends probes. httpcore's network backend tees the bytes below its HTTP parser: what a client library hides
+(1xx responses, chunk framing, bytes that are no HTTP) is kept, and our own decoder judges the same bytes that a stored bundle
+holds. Of httpx only the reading of URLs is used.
 """
 
 import asyncio

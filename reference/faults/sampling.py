@@ -57,7 +57,12 @@ declare(
     "One text is drawn, and told as often as choices were asked for",
     "sampling.n-drawn",
     _copies,
-    concerns=lambda draft: wholes(draft) and _above("n")(draft.asked) and bool(draft.asked.get("temperature")),
+    concerns=lambda draft: (
+        wholes(draft)
+        and _above("n")(draft.asked)
+        and draft.asked.get("temperature") == 2
+        and not draft.asked.get("echo")
+    ),
 )
 _taking(
     "sampling.zero-warm",
