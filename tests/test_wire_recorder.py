@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpcore._backends.anyio import AnyIOStream
 from scripted import CLOSE, HOLD, RESET, SEEN, Answer, Server, answer, dead_port, request_head, scripted
 
 import streamgauge
@@ -246,6 +247,42 @@ def test_own_headers_replace_whatever_their_case() -> None:
         request_head(server.requests[0])[1] | {"user-agent": "mine", "content-type": "text/plain"}
         == (request_head(server.requests[0])[1])
     )
+
+
+@pytest.mark.parametrize("name", ["content-type", "accept-encoding", "user-agent"])
+def test_field_that_is_left_out_is_not_sent(name: str) -> None:
+    """Nothing of a client library's own stands in for it."""
+    with scripted(answer(200)) as server:
+        target = target_of(server.url)
+        found = record(target, post(target, headers=((name, None),)))[0]
+    assert name not in request_head(server.requests[0])[1]
+    assert name not in dict(found.request.headers)
+
+
+@pytest.mark.parametrize(("method", "body", "length"), [("POST", b"{}", "2"), ("POST", b"", "0"), ("GET", b"", None)])
+def test_length_is_told_where_there_may_be_a_body(method: str, body: bytes, length: str | None) -> None:
+    """RFC 9110, section 8.6: also of an empty body of a POST, not of a GET; what is stored is what was sent."""
+    with scripted(answer(200)) as server:
+        target = target_of(server.url)
+        outgoing = dataclasses.replace(post(target, method=method), body=body)
+        found = record(target, outgoing)[0]
+    assert request_head(server.requests[0])[1].get("content-length") == length
+    assert dict(found.request.headers).get("content-length") == length
+
+
+def test_head_and_body_go_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One write for both: a server that reads once sees the whole request, and the clock starts with its first byte."""
+    written: list[bytes] = []
+    real = AnyIOStream.write
+
+    async def write(self: Any, buffer: bytes, timeout: float | None = None) -> None:
+        written.append(buffer)
+        await real(self, buffer, timeout)
+
+    monkeypatch.setattr(AnyIOStream, "write", write)
+    with scripted(answer(200)) as server:
+        ask(server.url)
+    assert written == server.requests
 
 
 def test_key_beyond_ascii() -> None:

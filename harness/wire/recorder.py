@@ -188,7 +188,6 @@ class Recorder:
             async with self._slots:
                 await self._wait_out_rate_limit()
                 exchange = await self._exchange(outgoing)
-            self._on_exchange(exchange)
             if not exchange.rate_limited:
                 return exchange
             asked = retry_after_s(exchange.response.header("retry-after"), datetime.now(UTC))
@@ -254,6 +253,7 @@ class Recorder:
             redacted=tuple(redacted),
             holds=frozenset(Evidence) - {Evidence.ENDING} if ending is Ending.LEFT else frozenset(Evidence),
         )
+        self._on_exchange(exchange)  # before anything is waited for
         # httpcore would take what is left over for the beginning of the next answer.
         clean = ending is Ending.COMPLETE and not exchange.response.surplus
         await self._connections.give_back(connection, head, clean=clean)
