@@ -129,8 +129,8 @@ def start() -> None:
     print(f"start   --help {ours * 1e3:.0f} ms, empty Python {theirs * 1e3:.0f} ms: {ours / theirs:.1f} times")
 
 
-def check() -> None:
-    """A full check of one operation of the reference endpoint, part by part; start-up and preflight are left out."""
+def check(*specs: str) -> None:
+    """A full check of operations of the reference endpoint, part by part; start-up and preflight are left out."""
     marks = [time.perf_counter()]
     plans: list[Plan] = []
 
@@ -139,9 +139,12 @@ def check() -> None:
         marks.append(time.perf_counter())
 
     with running() as url, tempfile.TemporaryDirectory() as folder, throwaway_hypothesis():
-        target = Target("bench", url, load_contracts(["seekr-chat"])[0], model=DEFAULT_MODEL, key=DEFAULT_KEY)
-        writer, meta = open_bundle("check", [target], output=Path(folder) / "bundle")
-        settings = Settings([target], writer.path, on_plan=on_plan)
+        targets = [
+            Target(contract.profile.name, url, contract, model=DEFAULT_MODEL, key=DEFAULT_KEY)
+            for contract in load_contracts(specs)
+        ]
+        writer, meta = open_bundle("check", targets, output=Path(folder) / "bundle")
+        settings = Settings(targets, writer.path, on_plan=on_plan)
         marks[0] = time.perf_counter()
         for part in (
             lambda: record_into(settings, writer, meta),
@@ -153,12 +156,14 @@ def check() -> None:
     planning, recording, judging, reporting = (later - earlier for earlier, later in itertools.pairwise(marks))
     probes = len(plans[0].planned)
     print(
-        f"check   seekr-chat, {probes} probes, {plans[0].tokens:,} tokens at most: {marks[-1] - marks[0]:.1f} s, "
+        f"check   {', '.join(specs)}, {probes} probes, {plans[0].tokens:,} tokens at most: {marks[-1] - marks[0]:.1f} s, "
         f"{probes / (marks[-1] - marks[0]):,.0f} probes/s; planning {planning:.1f} s, recording {recording:.1f} s, "
         f"judging {judging:.1f} s, reporting {reporting:.1f} s; recording : judging {recording / judging:.1f}"
     )
 
 
 if __name__ == "__main__":
-    for benchmark in (sse, strict_json, gate, start, check):
+    for benchmark in (sse, strict_json, gate, start):
         benchmark()
+    check("seekr-chat")
+    check("seekr-chat", "seekr-completions", "deepinfra-completions")

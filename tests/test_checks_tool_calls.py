@@ -150,8 +150,8 @@ CUSTOM = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "sele
 TOLD: list[tuple[str, str, bytes, Outcome]] = [
     ("arguments-json", "an object", answer(call()), PASS),
     ("arguments-json", "JSON of another kind", answer(call(arguments="4")), PASS),
-    ("arguments-json", "a brace is lost (vllm 9693)", answer(call(arguments='{"hue": "zq7"')), FAIL),
-    ("arguments-json", "nothing", answer(call(arguments="")), FAIL),
+    ("arguments-json", "a brace is lost (vllm 9693)", answer(call(arguments='{"hue": "zq7"')), WARN),
+    ("arguments-json", "nothing", answer(call(arguments="")), WARN),
     ("arguments-json", "cut, and told", answer(call(arguments='{"h'), finish=LENGTH), PASS),
     ("arguments-json", "cut, and not told", answer(call(arguments='{"h'), completion=64), NOT_RUN),
     ("cut-told", "cut, and not told (vllm 46303)", answer(call(arguments='{"h'), completion=64), FAIL),

@@ -57,7 +57,7 @@ def _calls_functions(choice: Choice) -> bool:
 
 @check(
     "calls.arguments-json",
-    Level.MUST,
+    Level.SHOULD,
     "The arguments of a call are JSON",
     requirement="arguments: The arguments as a text that holds JSON.",
     source="/responses/200/content/application~1json/schema (tool_calls of a message)",

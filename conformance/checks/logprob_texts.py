@@ -141,7 +141,12 @@ def _counted(case: Case) -> tuple[int, int] | None:
 def _steps(entries: tuple[Entry, ...]) -> Iterator[tuple[Entry, int]]:
     """Each token whose length nobody counts otherwise, with how far the next one's offset lies behind its own."""
     for entry, following in itertools.pairwise(entries):
-        if entry.text.isascii() and not is_partial(entry.text) and type(entry.offset) is int and type(following.offset) is int:
+        if (
+            entry.text.isascii()
+            and not is_partial(entry.text)
+            and type(entry.offset) is int
+            and type(following.offset) is int
+        ):
             yield entry, following.offset - entry.offset
 
 
