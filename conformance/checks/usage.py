@@ -275,7 +275,7 @@ def _same_prompts(case: Case) -> dict[tuple[Asked, bool], int]:
 
 @check(
     "usage.prompt-stable",
-    Level.MUST,
+    Level.SHOULD,
     "The same prompt costs the same prompt tokens each time",
     requirement=_USAGE,
     source=_SOURCE,
