@@ -6,7 +6,7 @@ table of a run (:mod:`streamgauge.conformance.honour`) has a row for every prope
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamgauge.conformance.check import CHECKS, Case, Check, Departure, Judge, check
@@ -102,6 +102,19 @@ def _breaks(case: Case) -> bool:
     )
 
 
+@once
+def _turned_away(case: Case) -> frozenset[frozenset[str]]:
+    """What is unusual in each valid request that was refused, or that the server failed at."""
+    others = (replace(case, exchange=each) for each in case.others if each.status >= 400)
+    away = [each for each in others if valid_request(each) and (refuses(each) or each.exchange.status >= 500)]
+    return frozenset(not_plain(each) for each in away)
+
+
+def _without(case: Case, rest: frozenset[str]) -> bool:
+    """Whether a request with nothing unusual but some of these was turned away as well."""
+    return any(unusual and unusual <= rest for unusual in _turned_away(case)) if rest else False
+
+
 def law(
     id: str,
     level: Level,
@@ -129,14 +142,16 @@ def law(
     * `applies`: whether an *answer* can show it. Refusals and failures of the server are classed without it.
     * `needs_also`: further top-level properties without which it cannot be asked for (`logprobs` of `top_logprobs`).
     * `beside`: top-level properties that do not disturb it: answers to requests with others are not judged. A refusal, or a
-      failure of the server, counts only if the request has something unusual, all of it `properties` and `needs_also`.
+      failure of the server, counts only if the request has something unusual, all of it `properties` and `needs_also`, and
+      if no request with some of `needs_also` alone was turned away as well.
     * `concerns`: which operations that have the property, where not all mean the same by it (`echo`).
 
     The function yields :func:`ignored` where an answer proves that the property was not honoured, a plain departure where
     it was honoured wrongly, and `inconclusive` where nobody can tell.
     """
     paths = (properties,) if isinstance(properties, str) else properties
-    own = frozenset(map(head_of, paths)) | frozenset(needs_also)
+    heads = frozenset(map(head_of, paths))
+    own = heads | frozenset(needs_also)
     allowed = own | frozenset(beside)
 
     @of_request
@@ -148,7 +163,7 @@ def law(
             return False
         unusual = not_plain(case)
         if unusual and unusual <= own and (refuses(case) or _breaks(case)):
-            return True
+            return not _without(case, unusual - heads)
         return unusual <= allowed and ended_answer(case) and applies(case)
 
     def has_property(operation: Operation, contract: Contract) -> bool:

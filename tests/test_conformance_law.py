@@ -73,6 +73,14 @@ def test_verdicts(exchanges: list[Exchange], outcome: Outcome, honour: Honour | 
     assert list(found.honour) == ([honour] if honour else [])
 
 
+def test_what_a_property_needs_may_be_what_is_refused() -> None:
+    """`top_logprobs` cannot be had where `logprobs` alone is refused: that refusal is about the latter."""
+    both = failed(1, 400, logprobs=True, top_logprobs=2)
+    assert finding(both, check="logprobs.top-count").outcome is Outcome.REFUSED
+    assert finding(both, failed(2, 400, logprobs=True), check="logprobs.top-count").outcome is Outcome.NOT_RUN
+    assert finding(both, answered(2, logprobs=True), check="logprobs.top-count").outcome is Outcome.REFUSED
+
+
 def test_invalid_requests_ask_for_nothing() -> None:
     """A request that breaks the schema, or names another model, is none that a law judges."""
     assert finding(answered(1, "a QX b", **STOP, n="two")).outcome is Outcome.NOT_RUN
