@@ -107,14 +107,15 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
         finding.reason = "the requirement does not concern this operation"
         return finding
     cases = list(cases)
+    needs = frozenset(check.needs)
     lacking: Counter[Evidence] = Counter()
     looked_at = False
     unclear: dict[str, Any] | None = None
     shown: dict[tuple[Outcome, str], int] = {}
     candidates: list[tuple[bool, int, int, dict[str, Any]]] = []
     for case in cases:
-        if missing := [each for each in check.needs if each not in case.exchange.holds]:
-            lacking.update(missing)
+        if not needs <= case.exchange.holds:
+            lacking.update(each for each in check.needs if each not in case.exchange.holds)
             continue
         looked_at = True
         outcome, example = _judge_one(check, case)
@@ -150,9 +151,11 @@ def judge(check: Check, cases: Iterable[Case], operation: Operation, contract: C
     return finding
 
 
-def _limited(cases: Iterable[Case]) -> Counter[str]:
+def _limited(cases: list[Case]) -> Counter[str]:
     """The probes of ours of which every try was rate-limited, with the number of exchanges."""
     limited: Counter[str] = Counter()
+    if not any(case.exchange.rate_limited for case in cases):
+        return limited
     answered: set[str] = set()
     for exchange in (case.exchange for case in cases):
         if exchange.holds != _EVERYTHING:  # nobody can repeat what somebody else captured

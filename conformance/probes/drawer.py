@@ -8,6 +8,7 @@ has imported.
 
 import base64
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -103,6 +104,7 @@ def _draw(task: dict[str, Any]) -> str:
 
 def _main() -> None:
     tasks = [{**task, "document": json.loads(task["document"])} for task in json.load(sys.stdin)]
+    gc.set_threshold(50_000)  # nearly all that is made is the result
     # Forked, so that all is imported once.
     with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1), mp_context=get_context("fork")) as pool:
         for line in pool.map(_draw, tasks):
