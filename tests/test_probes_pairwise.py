@@ -33,5 +33,7 @@ def test_requests_are_valid(document: str) -> None:
     assert all(operation.request.accepts({**plain, **row}) for row in rows(operation))
     probes = list(pairwise(operation, "m"))
     assert len({probe.id for probe in probes}) == len(rows(operation))
-    assert all(isinstance(probe, Probe) is ("stop" not in row) for probe, row in zip(probes, rows(operation), strict=True))
+    assert all(
+        isinstance(probe, Probe) is ("stop" not in row) for probe, row in zip(probes, rows(operation), strict=True)
+    )
     assert sum(probe.tokens for probe in probes) < 2_500
