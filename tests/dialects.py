@@ -1,6 +1,7 @@
 """Profiles with one switch turned, what the reference endpoint says under them, and which checks have to depart."""
 
 import dataclasses
+import itertools
 import functools
 from typing import Any
 
@@ -77,7 +78,8 @@ def _planned(
 
 def exchanges_of(spoken: Contract, judged: Profile) -> list[Exchange]:
     """What the endpoint that speaks one profile answers to the probes that are planned and signed under another."""
-    responder = Responder(Settings(), contracts=[spoken], now=lambda: NOW, unique=lambda: "u1")
+    numbers = itertools.count()
+    responder = Responder(Settings(), contracts=[spoken], now=lambda: NOW, unique=lambda: f"u{next(numbers)}")
     found = []
     for operation in spoken.operations:
         contract = Contract(judged, (operation,))

@@ -10,6 +10,7 @@ from transcripts import MODEL, contract_of, departures, exchange, http, outcomes
 import streamgauge.conformance.checks  # noqa: F401 - declares every check
 from streamgauge.catalog import DOCUMENTS
 from streamgauge.conformance.plan import plan
+from streamgauge.conformance.probes.probe import Probe
 from streamgauge.outcomes import Outcome
 from streamgauge.signing import WRONG_KEY
 from streamgauge.target import Target
@@ -22,14 +23,14 @@ KEY = "sk-not-a-real-key"
 FORMS = [each for each in Credential if not each.usual and not each.keyless]
 
 
-def answer(spec: str, status: int = 200, text: str = "no") -> bytes:
+def answer(spec: str, status: int = 200, text: str = "no", id_: str = "x-1") -> bytes:
     """An answer of this status: the right one of an operation, or an error in the document's form."""
     operation = contract_of(spec)[1]
     code: Any = status if spec.startswith("seekr") else None
     error = {"error": {"message": text, "type": "authentication_error", "param": None, "code": code}}
     if spec.startswith("seekr"):
         del error["error"]["param"]
-    return http(status, json.dumps(whole_answer(operation) if status == 200 else error).encode())
+    return http(status, json.dumps({**whole_answer(operation), "id": id_} if status == 200 else error).encode())
 
 
 def asked(spec: str, credential: Credential, status: int, *, prompt: str = "", wire: bytes = b"") -> Exchange:
@@ -38,7 +39,9 @@ def asked(spec: str, credential: Credential, status: int, *, prompt: str = "", w
     said = prompt or str(credential)
     prompted = {"messages": [{"role": "user", "content": said}]} if operation.family == "chat" else {"prompt": said}
     body = request(operation, **prompted)
-    return exchange(operation, body, wire or answer(spec, status), credential=credential, probe=f"{credential}-{said}")
+    probe = f"{credential}-{said}"
+    wire = wire or answer(spec, status, id_=f"x-{probe}")
+    return exchange(operation, body, wire, credential=credential, probe=probe)
 
 
 def sound(spec: str) -> list[Exchange]:
@@ -222,7 +225,8 @@ def test_refusal_of_another_form_is_none_of_the_request() -> None:
 def test_only_the_last_probes_ask_what_was_answered(spec: str) -> None:
     """A cache in front of the key shows in `auth.cached-prompt` alone: no other probe without a key asks what another asks."""
     target = Target("t", "http://127.0.0.1", contract_of(spec)[0], model=MODEL, key=KEY)
-    probes = [item.probe for item in plan([target]).planned if not item.probe.id.startswith("generated")]
+    planned = [item.probe for item in plan([target]).planned if not item.probe.id.startswith("generated")]
+    probes = [probe for probe in planned if isinstance(probe, Probe)]
     usual = {probe.content for probe in probes if probe.credential is None}
     strangers = [probe for probe in probes if probe.credential is not None and isinstance(probe.body, dict)]
 

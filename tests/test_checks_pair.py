@@ -232,12 +232,6 @@ WRONG: dict[str, tuple[dict[str, Outcome], Callable[[], Server]]] = {
         {"pair.reasoning": FAIL},
         lambda: Server().whole(*[whole(reasoning="hm")] * 2).streamed(*[said("one| two")] * 2),
     ),
-    "log-probabilities missing": (
-        {"pair.logprobs": FAIL},
-        lambda: (
-            Server(logprobs=True).whole(*[with_logprobs(whole(), -0.5, -0.25)] * 2).streamed(*[said("one| two")] * 2)
-        ),
-    ),
     "log-probabilities of other tokens": (
         {"pair.logprobs": FAIL},
         lambda: (

@@ -21,7 +21,7 @@ from streamgauge.contract.contract import JSON, SSE
 from streamgauge.errors import DocumentError
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
 from streamgauge.reference.messages import Request
-from streamgauge.reference.parameters import REASONING_TOKENS
+from streamgauge.reference.parameters import MUCH_REASONING, REASONING_TOKENS
 from streamgauge.reference.responder import Responder
 from streamgauge.reference.settings import Settings
 from streamgauge.reference.tokens import END
@@ -394,7 +394,9 @@ def test_path_that_two_want():
         (CHAT, {"reasoning_effort": "low", "thinking_token_budget": 0}, 0),
         (CHAT, {"reasoning_effort": "low", "thinking_token_budget": 1}, 1),
         (CHAT, {"reasoning_effort": "low", "thinking_token_budget": -1}, REASONING_TOKENS),
-        (OPEN_CHAT, {"reasoning_effort": "xhigh"}, REASONING_TOKENS),
+        (OPEN_CHAT, {"reasoning_effort": "medium"}, REASONING_TOKENS),
+        (OPEN_CHAT, {"reasoning_effort": "xhigh"}, 8),
+        (CHAT, {"reasoning_effort": "high", "max_tokens": 64}, MUCH_REASONING),
     ],
 )
 def test_reasoning(name, changes, tokens):
