@@ -1,8 +1,8 @@
 """Profiles with one switch turned, what the reference endpoint says under them, and which checks have to depart."""
 
 import dataclasses
-import itertools
 import functools
+import itertools
 from typing import Any
 
 from in_memory import send_all
