@@ -7,7 +7,7 @@ from streamgauge.conformance.probes.probe import Probe
 from streamgauge.contract.contract import CHAT, COMPLETIONS, Operation
 from streamgauge.contract.plain import plain_request, prompt_member
 
-__all__ = ["TIMES", "pairs"]
+__all__ = ["TIMES", "TOOL", "UNICODE", "pairs"]
 
 TIMES = 4
 """
@@ -24,9 +24,9 @@ _CALL_TOKENS = 32
 """Enough for a call, which some servers let the model write with more around it than they tell."""
 
 _LOGPROBS: dict[str, dict[str, Any]] = {CHAT: {"logprobs": True, "top_logprobs": 1}, COMPLETIONS: {"logprobs": 1}}
-_UNICODE = "Repeat: 「雪」 мир 🙂"
+UNICODE = "Repeat: 「雪」 мир 🙂"
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-_TOOL = {"type": "function", "function": {"name": "visit", "parameters": _CITY}}
+TOOL = {"type": "function", "function": {"name": "visit", "parameters": _CITY}}
 
 
 def pairs(operation: Operation, model: str) -> Iterator[Probe]:
@@ -49,9 +49,9 @@ def _questions(operation: Operation, model: str) -> Iterator[tuple[str, dict[str
     known = operation.properties
     seed = {"seed": 7} if "seed" in known else {}
     plain = {**plain_request(operation, model, max_tokens=_TOKENS), **seed}
-    yield "unicode", {**plain, **prompt_member(operation, _UNICODE)}
+    yield "unicode", {**plain, **prompt_member(operation, UNICODE)}
     if operation.family == CHAT and {"tools", "tool_choice"} <= known.keys():
-        yield "tool", {**plain, "tools": [_TOOL], "tool_choice": "required", "max_tokens": _CALL_TOKENS}
+        yield "tool", {**plain, "tools": [TOOL], "tool_choice": "required", "max_tokens": _CALL_TOKENS}
     if operation.family == CHAT and "reasoning_effort" in known:
         yield "reasoning", {**plain, "reasoning_effort": "low"}
     yield "logprobs", {**plain, **_LOGPROBS[operation.family]}

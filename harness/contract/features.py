@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FEATURES", "Feature", "features_used"]
+__all__ = ["FEATURES", "PIXEL", "SILENCE", "Feature", "features_used"]
 
 Body = Mapping[str, Any]
 
@@ -75,8 +75,10 @@ def _message(part: dict[str, Any]) -> dict[str, Any]:
 
 
 # A grey pixel as PNG; a WAV file of eight samples.
-_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
-_SILENCE = "UklGRjQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YRAAAAAAAAAAAAAAAAAAAAAAAAAA"
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+)
+SILENCE = "UklGRjQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YRAAAAAAAAAAAAAAAAAAAAAAAAAA"
 _TOOL = {"type": "function", "function": {"name": "note", "parameters": {"type": "object", "properties": {}}}}
 _SCHEMA = {"name": "note", "schema": {"type": "object", "properties": {"text": {"type": "string"}}}}
 
@@ -168,13 +170,13 @@ FEATURES: dict[str, Feature] = {
         "pictures in a message",
         ("messages",),
         lambda body: _has_part(body, "image_url"),
-        (_message({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PIXEL}"}}),),
+        (_message({"type": "image_url", "image_url": {"url": PIXEL}}),),
     ),
     "audio": Feature(
         "sound in a message",
         ("messages",),
         lambda body: _has_part(body, "input_audio"),
-        (_message({"type": "input_audio", "input_audio": {"data": _SILENCE, "format": "wav"}}),),
+        (_message({"type": "input_audio", "input_audio": {"data": SILENCE, "format": "wav"}}),),
     ),
 }
 """Name → feature, in the order of the documentation."""

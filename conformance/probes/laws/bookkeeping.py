@@ -5,14 +5,10 @@ from typing import Any
 
 from streamgauge.conformance.probes.probe import FollowUp, Probe
 from streamgauge.contract.contract import Operation
+from streamgauge.contract.features import PIXEL
 from streamgauge.contract.plain import plain_request
 
 __all__ = ["bookkeeping"]
-
-# A grey pixel.
-_PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
-)
 
 _ORDINARY: dict[str, Any] = {
     "user": "streamgauge-user",
@@ -28,7 +24,7 @@ _ORDINARY: dict[str, Any] = {
     "vllm_xargs": {},
     "mm_processor_kwargs": {},
     "media_io_kwargs": {},
-    "data": {"image": [_PIXEL]},
+    "data": {"image": [PIXEL]},
     "documents": [{"title": "Rivers", "text": "The river is green."}],
 }
 """Property → a value that any server which has it takes."""

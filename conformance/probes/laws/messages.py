@@ -6,6 +6,7 @@ from typing import Any
 
 from streamgauge.conformance.probes.probe import FollowUp, Probe
 from streamgauge.contract.contract import CHAT, Operation
+from streamgauge.contract.features import PIXEL, SILENCE
 from streamgauge.contract.plain import plain_request
 
 __all__ = ["messages"]
@@ -38,14 +39,9 @@ _LONGER: dict[str, tuple[int, tuple[str | int, ...], Any]] = {
 }
 """Name → the message, the way into it, and what stands there in the longer conversation."""
 
-_PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
-)
-_SILENCE = "UklGRjQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YRAAAAAAAAAAAAAAAAAAAAAAAAAA"
-
 _PARTS: dict[str, dict[str, Any]] = {
-    "image": {"type": "image_url", "image_url": {"url": _PIXEL, "detail": "low"}},
-    "audio": {"type": "input_audio", "input_audio": {"data": _SILENCE, "format": "wav"}},
+    "image": {"type": "image_url", "image_url": {"url": PIXEL, "detail": "low"}},
+    "audio": {"type": "input_audio", "input_audio": {"data": SILENCE, "format": "wav"}},
     "video": {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAAGGZ0eXBpc29t"}},
     "file": {"type": "file", "file": {"filename": "note.txt", "file_data": "data:text/plain;base64,bm90ZQ=="}},
 }

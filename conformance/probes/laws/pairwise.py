@@ -12,6 +12,7 @@ from typing import Any
 import covertable
 
 from streamgauge.conformance.assembly import answer_in
+from streamgauge.conformance.probes.pairs import TOOL
 from streamgauge.conformance.probes.probe import Answered, FollowUp, Probe, worst_case_tokens
 from streamgauge.contract.contract import Operation
 from streamgauge.contract.paths import request_paths
@@ -35,8 +36,7 @@ _SOURCE = "law.stop.text"
 _STOP = "a string of the text"
 """Stands for the stop string until the text is known."""
 
-_CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-_TOOLS = {"tools": [{"type": "function", "function": {"name": "visit", "parameters": _CITY}}]}
+_TOOLS = {"tools": [TOOL]}
 _CODE = {
     "type": "object",
     "properties": {"code": {"const": "q7-ж-31"}},

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamgauge.conformance.assembly import answer_in
+from streamgauge.conformance.probes.pairs import UNICODE
 from streamgauge.conformance.probes.probe import Answered, FollowUp, Probe, worst_case_tokens
 from streamgauge.conformance.stopping import most_stop_strings
 from streamgauge.conformance.told_ids import ids_of
@@ -21,7 +22,6 @@ NEVER = "\u241e"
 _STRINGS = 4
 """How many stop strings a list has where the document sets no limit: as many as OpenAI's allows."""
 
-_UNICODE = "Repeat: 「雪」 мир 🙂"
 _NO_TEXT = "no text to take a stop string from"
 
 Find = Callable[[str], Any]
@@ -34,7 +34,7 @@ def stop(operation: Operation, model: str) -> Iterator[Probe | FollowUp]:
         return
     plain = plain_request(operation, model, max_tokens=_TOKENS)
     yield from _asked_often("law.stop.text", operation, plain)
-    unicode = {**plain, **prompt_member(operation, _UNICODE)}
+    unicode = {**plain, **prompt_member(operation, UNICODE)}
     yield from _asked_often("law.stop.unicode-text", operation, unicode)
     for form in (dict, lambda body: streamed(operation, body)):
         suffix = "" if form is dict else "-stream"
