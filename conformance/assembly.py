@@ -11,7 +11,7 @@ from typing import Any
 from streamgauge.conformance.reasoning import REASONING_FIELDS
 from streamgauge.conformance.tokens import carries_text
 from streamgauge.wire.exchange import Chunk, Exchange
-from streamgauge.wire.json import is_number
+from streamgauge.wire.json import is_number, objects_in
 
 __all__ = ["Answer", "Call", "Choice", "Piece", "Token", "answer_in", "assemble"]
 
@@ -131,7 +131,7 @@ def assemble(payloads: Iterable[tuple[Mapping[str, Any], Chunk | None]]) -> Answ
     found: dict[int, list[_Part]] = {}
     tokens = None
     for payload, chunk in payloads:
-        for position, choice in enumerate(_objects(payload.get("choices"))):
+        for position, choice in enumerate(objects_in(payload.get("choices"))):
             found.setdefault(_index(choice, position), []).append((choice, chunk))
         usage = payload.get("usage")
         if isinstance(usage, dict) and type(usage.get("completion_tokens")) is int:
@@ -178,7 +178,7 @@ def _calls(messages: list[dict[str, Any]]) -> tuple[Call, ...]:
     made: dict[int, list[Any]] = {}
     for members in messages:
         called = [
-            (_index(call, at), call.get("function")) for at, call in enumerate(_objects(members.get("tool_calls")))
+            (_index(call, at), call.get("function")) for at, call in enumerate(objects_in(members.get("tool_calls")))
         ]
         if members.get("function_call"):
             called.insert(0, (_OLDER, members["function_call"]))
@@ -199,15 +199,11 @@ def _index(item: dict[str, Any], position: int) -> int:
     return index if type(index) is int else position
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _text(value: Any) -> str:
     """A text, or the texts of content parts."""
     if isinstance(value, str):
         return value
-    return "".join(item["text"] for item in _objects(value) if isinstance(item.get("text"), str))
+    return "".join(item["text"] for item in objects_in(value) if isinstance(item.get("text"), str))
 
 
 def _arguments(value: Any) -> str:
@@ -222,7 +218,9 @@ def _tokens(logprobs: Any) -> list[Token] | None:
     if not isinstance(logprobs, dict):
         return None
     if isinstance(logprobs.get("content"), list):
-        return [Token(_text(item.get("token")), _number(item.get("logprob"))) for item in _objects(logprobs["content"])]
+        return [
+            Token(_text(item.get("token")), _number(item.get("logprob"))) for item in objects_in(logprobs["content"])
+        ]
     texts, numbers = logprobs.get("tokens"), logprobs.get("token_logprobs")
     if not isinstance(texts, list):
         return None

@@ -3,6 +3,7 @@
 from typing import Any
 
 from streamgauge.wire.exchange import Exchange
+from streamgauge.wire.json import objects_in
 
 __all__ = ["call_ids"]
 
@@ -12,7 +13,7 @@ def call_ids(exchange: Exchange) -> list[list[Any]]:
     if not exchange.wants_stream:
         body = exchange.json.value
         choices = body.get("choices") if isinstance(body, dict) else None
-        found = [[call.get("id") for call in _calls(choice, "message")] for choice in _objects(choices)]
+        found = [[call.get("id") for call in _calls(choice, "message")] for choice in objects_in(choices)]
         return [ids for ids in found if ids]
     streamed: dict[str, dict[str, Any]] = {}
     for choice in (choice for chunk in exchange.stream.chunks for choice in chunk.choices):
@@ -24,8 +25,4 @@ def call_ids(exchange: Exchange) -> list[list[Any]]:
 
 def _calls(choice: dict[str, Any], part: str) -> list[dict[str, Any]]:
     message = choice.get(part)
-    return _objects(message.get("tool_calls")) if isinstance(message, dict) else []
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return objects_in(message.get("tool_calls")) if isinstance(message, dict) else []

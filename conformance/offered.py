@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from streamgauge.wire.json import objects_in
+
 __all__ = [
     "CHOICE",
     "CUT",
@@ -12,7 +14,6 @@ __all__ = [
     "functions_of",
     "is_json",
     "named",
-    "objects_in",
     "unmeetable",
 ]
 
@@ -20,11 +21,6 @@ CHOICE, TOOLS = "tool_choice", "tools"
 
 CUT = ("length", "content_filter")
 """Why a choice ended that the model might have gone on with."""
-
-
-def objects_in(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list: what a document leaves open may be anything."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _name_in(tool: Any) -> str | None:

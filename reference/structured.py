@@ -1,5 +1,6 @@
 """Text of a form that the request wants: `response_format` and `structured_outputs`."""
 
+import functools
 import json
 import random
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def script_of(asked: Asked) -> Callable[[str], str] | None:
             make(_chance(""))
         except CannotMakeError as reason:
             raise Refusal(Kind.UNPROCESSABLE, f"The form in `{param}` {reason}.", param) from None
-        return lambda seed, make=make: _careful(make, seed)  # type: ignore[misc]
+        return functools.partial(_careful, make)
     return None
 
 

@@ -67,7 +67,9 @@ def test_a_finding_names_the_smallest_set_of_properties(report: Report) -> None:
     page = report_html(report).decode()
     told = "The smallest set of properties that still fails: <code>stop</code> and <code>n</code>"
     assert page.count("The smallest set of properties") == 1
-    finding = page[page.index(f'id="{report.explored[0].failure.anchor}"') :]  # type: ignore[union-attr]
+    failure = report.explored[0].failure
+    assert failure is not None
+    finding = page[page.index(f'id="{failure.anchor}"') :]
     assert told in finding[: finding.index("</blockquote>") + 600]
     assert '(<a href="#explored-1">explore.stops</a>; failed again 2 of 3 times)' in page
 

@@ -6,13 +6,14 @@ from streamgauge.conformance.assembly import Call, Choice, answer_in
 from streamgauge.conformance.callids import call_ids
 from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.law import given, refuses
-from streamgauge.conformance.offered import CUT, TOOLS, is_json, objects_in
+from streamgauge.conformance.offered import CUT, TOOLS, is_json
 from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import judged_by_body, said, shown
 from streamgauge.conformance.predicates import ended, is_chat, object_answer, valid_request
 from streamgauge.conformance.tokens import counts, limit_of
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.json import objects_in
 
 __all__: list[str] = []
 

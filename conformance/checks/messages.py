@@ -10,7 +10,7 @@ from typing import Any
 from streamgauge.conformance.assembly import answer_in
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.law import given, ignored, law, refuses
-from streamgauge.conformance.offered import is_json, objects_in
+from streamgauge.conformance.offered import is_json
 from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import judged_by_body, not_plain, said, shown
 from streamgauge.conformance.predicates import is_chat, valid_request
@@ -19,6 +19,7 @@ from streamgauge.conformance.tokens import counts
 from streamgauge.contract.contract import Contract, Operation
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence
+from streamgauge.wire.json import objects_in
 
 __all__: list[str] = []
 

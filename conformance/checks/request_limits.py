@@ -6,7 +6,6 @@ from typing import Any
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
 from streamgauge.conformance.errorbodies import error_within
-from streamgauge.conformance.offered import objects_in
 from streamgauge.conformance.once import once
 from streamgauge.conformance.others import Asked, asked
 from streamgauge.conformance.posting import admitted, judged_by_body, posted, said, shown
@@ -16,6 +15,7 @@ from streamgauge.conformance.tokens import detail, final_usage
 from streamgauge.contract.contract import CHAT
 from streamgauge.outcomes import Level
 from streamgauge.wire.exchange import Evidence, Exchange
+from streamgauge.wire.json import objects_in
 
 _LEAST_DIGITS = 200
 _DIGITS = re.compile(r"\d(?: \d)*")

@@ -6,12 +6,12 @@ from typing import Any
 
 from streamgauge.conformance.check import Case, Departure, check
 from streamgauge.conformance.law import BESIDE, given, ignored, law, refuses
-from streamgauge.conformance.offered import objects_in
 from streamgauge.conformance.once import once
 from streamgauge.conformance.posting import shown
 from streamgauge.conformance.predicates import valid_request
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.wire.exchange import Evidence, Exchange
+from streamgauge.wire.json import objects_in
 
 __all__: list[str] = []
 

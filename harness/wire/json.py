@@ -16,7 +16,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeGuard
 
-__all__ = ["MOST_BYTES", "MOST_DEPTH", "MOST_DIGITS", "Defect", "JsonText", "is_number", "is_shallow", "read_json"]
+__all__ = [
+    "MOST_BYTES",
+    "MOST_DEPTH",
+    "MOST_DIGITS",
+    "Defect",
+    "JsonText",
+    "is_number",
+    "is_shallow",
+    "objects_in",
+    "read_json",
+]
 
 MOST_BYTES = 64 * 2**20
 """A longer text is not read (RFC 8259, section 9, lets a reader set limits). A `str` is measured in characters."""
@@ -92,6 +102,11 @@ class JsonText:
     def beyond_limit(self) -> str:
         """Which limit of this reader the text goes beyond; empty when it was judged."""
         return next((defect.detail for defect in self.defects if defect.kind == "limit"), "")
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list: whatever else is in it, and whatever else it is."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def is_number(value: Any) -> TypeGuard[float]:

@@ -63,6 +63,10 @@ def _lacks_schema(draft: Draft) -> bool:
     return wanted.get("type") == "json_schema" and not (wanted.get("json_schema") or {}).get("schema")
 
 
+def _set(name: str) -> Callable[[Wanted], bool]:
+    return lambda wanted: wanted.get(name) is not None
+
+
 def _typed(kind: str) -> Callable[[Wanted], bool]:
     return lambda wanted: wanted.get("type") == kind
 
@@ -108,7 +112,7 @@ for _name, _constraint in {
         _name,
         f"The constraint `{_constraint}` is ignored",
         _OUTPUTS,
-        lambda wanted, constraint=_constraint: wanted.get(constraint) is not None,  # type: ignore[misc]
+        _set(_constraint),
     )
 
 
