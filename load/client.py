@@ -1,73 +1,66 @@
 """
-A plain streaming client: one connection, one request at a time, every arrival stamped straight after its read.
+The streaming client: requests out, every arrival stamped, each answer judged once its stream is over.
 
-Sockets of the standard library only, so that the same code runs in a thread and, under Locust's monkey patch, in a
-greenlet. It never raises for what a server or the network does: that is an outcome.
+Made of gevent's event loop and greenlets, with or without Locust's monkey patch. It never raises for what a server or the network
+does: that is an outcome.
 """
 
 import contextlib
-import errno
-import socket
 import ssl
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+import gevent
+from gevent.pool import Pool
+
 from streamgauge.errors import ConfigError
-from streamgauge.load.judge import End, judge
-from streamgauge.load.reading import Facts, Reading, reading_for
-from streamgauge.load.response import ResponseReader
-from streamgauge.load.workload import LoadRequest
-from streamgauge.metrics.record import Record
+from streamgauge.load.attempt import Attempt, RawRead, Timeouts
+from streamgauge.load.connection import BrokenOffError, Connection, Origin, connect
+from streamgauge.load.judge import End
+from streamgauge.load.loopclock import now_us
+from streamgauge.load.request import LoadRequest
+from streamgauge.load.turns import Turns
+from streamgauge.metrics.record import Judged, Record
 from streamgauge.wire.http import retry_after_s
 
-__all__ = ["StreamClient", "Timeouts"]
+__all__ = ["Sent", "StreamClient", "Timeouts"]
 
-_READ_SIZE = 65536
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
+_OPENED_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
+class Sent:
     """
-    Limits in seconds; each has an outcome of its own.
+    What came of one request.
 
     Attributes:
-        connect: for name resolution, TCP and TLS together, and for each address that a name has.
-        first_token: of a stream, from dispatch until its first token.
-        idle: without any byte, once tokens (or a whole answer's body) have begun.
-        total: for the whole exchange.
+        record: its record.
+        retry_after: seconds that the answer asked to wait; None when it did not ask.
+        reads: every read of the answer, oldest first; None when it was too long to be kept.
     """
 
-    connect: float = 10.0
-    first_token: float = 60.0
-    idle: float = 30.0
-    total: float = 600.0
-
-
-class _BrokenOffError(Exception):
-    """The transfer is over, and not as it should be."""
-
-    def __init__(self, end: End, said: str) -> None:
-        super().__init__(said)
-        self.end = end
-        self.said = said
+    record: Record
+    retry_after: float | None
+    reads: Sequence[RawRead] | None
 
 
 class StreamClient:
     """
-    Sends requests to one URL, one after the other, over a kept connection.
+    Sends requests to one origin, any number at once, over connections that are kept.
 
     Args:
-        url: whole URL of the operation, http or https.
+        url: any URL of the origin, http or https.
         headers: further header fields of every request.
         tls: TLS settings; verified against the system's certificates by default.
         timeouts: the limits.
 
     Raises:
-        ConfigError: URL or header fields cannot be put into a request.
+        ConfigError: URL or header fields cannot be put into a request, or a request's URL is not of this origin.
+
+    Attributes:
+        running: how many requests are in flight.
     """
 
     def __init__(
@@ -80,256 +73,140 @@ class StreamClient:
     ) -> None:
         parts = urlsplit(url)
         secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname or "", parts.port or (443 if secure else 80)
-        self._tls = (tls or ssl.create_default_context()) if secure else None
+        self._netloc = parts.netloc
+        self._origin = Origin(
+            parts.hostname or "",
+            parts.port or (443 if secure else 80),
+            (tls or ssl.create_default_context()) if secure else None,
+        )
         self._timeouts = timeouts or Timeouts()
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._head = _head(path, {"host": parts.netloc, **headers})
-        self._socket: socket.socket | None = None
-        self._retry_after: float | None = None
+        self._fields = _fields({"host": parts.netloc, **headers})
+        self._heads: dict[str, bytes] = {}
+        self._head(url)
+        self._idle: list[Connection] = []
+        self._turns = Turns()
+        self.running = 0
 
-    @property
-    def retry_after(self) -> float | None:
-        """Seconds that the last answer asked to wait; None when it did not ask."""
-        return self._retry_after
-
-    def send(self, request: LoadRequest, on_record: Callable[[Record], None] | None = None) -> Record:
+    def open(self, count: int) -> int:
         """
-        Send one request and read its answer to the end.
+        Open connections until `count` are idle, so that no request has to wait for one; returns how many are.
+
+        A server that refuses them shows that again when a request needs one: here it is no failure.
+        """
+        self._idle = [connection for connection in self._idle if connection.open]
+        pool = Pool(_OPENED_AT_ONCE)
+        for _ in range(count - len(self._idle)):
+            pool.spawn(self._open_one)
+        pool.join()
+        return len(self._idle)
+
+    def send(
+        self,
+        request: LoadRequest,
+        *,
+        scheduled: int | None = None,
+        judged: Judged = Judged.ALL,
+        warm_up: bool = False,
+        on_record: Callable[[Sent], None] | None = None,
+    ) -> Sent:
+        """
+        Send one request and wait for the end of its answer.
 
         A kept connection that turns out to be closed before any byte of the answer is replaced once, silently.
 
         Args:
             request: what to send.
-            on_record: receives the record, exactly once. When the calling greenlet or thread is told to stop (GreenletExit,
+            scheduled: when it was to be sent (microseconds, monotonic); now by default.
+            judged: how closely to look at the answer.
+            warm_up: whether the record counts.
+            on_record: receives the record, exactly once. When the calling greenlet is told to stop (GreenletExit,
                 KeyboardInterrupt), the record says `unfinished_at_stop` and the exception goes on after it.
         """
-        self._retry_after = None
-        attempt = _Attempt(request, self._timeouts)
+        attempt = Attempt(
+            request, self._timeouts, now_us() if scheduled is None else scheduled, judged, warm_up=warm_up
+        )
+        self.running += 1
         try:
-            end, said = self._exchange(attempt)
-        except Exception:
-            self.close()
-            raise
-        except BaseException:
-            self.close()
-            record = attempt.record(End.STOPPED, "")
+            self._exchange(attempt)
+        except (gevent.GreenletExit, KeyboardInterrupt, SystemExit):
             if on_record is not None:
-                on_record(record)
+                on_record(self._sent(attempt, End.STOPPED, ""))
             raise
-        if end is not End.COMPLETE or not attempt.reader.reusable:
-            self.close()
-        self._retry_after = retry_after_s(attempt.reader.headers.get("retry-after"), datetime.now(UTC))
-        record = attempt.record(end, said)
+        finally:
+            self.running -= 1
+        sent = self._sent(attempt, attempt.end, attempt.said)
         if on_record is not None:
-            on_record(record)
-        return record
+            on_record(sent)
+        return sent
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        """Hang up."""
+        for connection in self._idle:
+            connection.close()
+        self._idle = []
 
-    def _exchange(self, attempt: "_Attempt") -> tuple[End, str]:
-        kept = self._socket is not None
-        try:
-            if kept:
-                try:
-                    return self._talk(attempt)
-                except _BrokenOffError as problem:
-                    self.close()
-                    if problem.end is not End.RESET or attempt.answered:
-                        raise
-            attempt.connect_us = self._connect()
-            return self._talk(attempt)
-        except _BrokenOffError as problem:
-            return problem.end, problem.said
-
-    def _connect(self) -> int:
-        """Open the connection; returns how long it took, in microseconds."""
-        start = _now()
-        try:
-            connection = socket.create_connection((self._host, self._port), timeout=self._timeouts.connect)
-            try:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self._tls is not None:
-                    connection = self._tls.wrap_socket(connection, server_hostname=self._host)
-            except BaseException:
-                connection.close()
-                raise
-        except TimeoutError:
-            raise _BrokenOffError(End.TIMEOUT_CONNECT, f"no connection within {self._timeouts.connect:g} s") from None
-        except (OSError, UnicodeError) as problem:
-            raise _BrokenOffError(_end_of(problem, connecting=True), str(problem)) from None
-        self._socket = connection
-        return _now() - start
-
-    def _talk(self, attempt: "_Attempt") -> tuple[End, str]:
-        connection = self._socket
-        assert connection is not None
-        message = self._head + b"content-length: %d\r\n\r\n" % len(attempt.request.body) + attempt.request.body
-        try:
-            connection.settimeout(self._timeouts.total)
-            attempt.begin(_now())
-            connection.sendall(message)
-            attempt.written = _now()
-            while not attempt.reader.complete:
-                limit, until = attempt.limit()
-                now = _now()
-                if until <= now:
-                    raise _BrokenOffError(limit, attempt.explain(limit))
-                connection.settimeout((until - now) / 1_000_000)
-                try:
-                    data = connection.recv(_READ_SIZE)
-                except TimeoutError:
-                    raise _BrokenOffError(limit, attempt.explain(limit)) from None
-                now = _now()
-                if not data:
-                    return attempt.ended()
-                attempt.feed(data, now)
-                if attempt.reader.error:
-                    return End.NOT_HTTP, attempt.reader.error
-        except TimeoutError:
-            raise _BrokenOffError(End.TIMEOUT_TOTAL, attempt.explain(End.TIMEOUT_TOTAL)) from None
-        except OSError as problem:
-            raise _BrokenOffError(_end_of(problem, connecting=False), str(problem)) from None
-        return End.COMPLETE, ""
-
-
-class _Attempt:
-    """One request on its way, and everything noted about it."""
-
-    def __init__(self, request: LoadRequest, timeouts: Timeouts) -> None:
-        self.request = request
-        self.connect_us = 0
-        self.written: int | None = None
-        self.reader = ResponseReader()
-        self._timeouts = timeouts
-        self._dispatched: int | None = None
-        self._headers: int | None = None
-        self._first_byte: int | None = None
-        self._last_read = 0
-        self._body_bytes = 0
-        self._reading: Reading | None = None
-        self.answered = False
-
-    def begin(self, now: int) -> None:
-        """The first byte is about to be sent."""
-        self._dispatched = now
-        self.written = None
-
-    def feed(self, data: bytes, now: int) -> None:
-        """Take what one read returned."""
-        self.answered = True
-        self._last_read = now
-        body = self.reader.feed(data)
-        if self._reading is None:
-            if not self.reader.status:
+    def _exchange(self, attempt: Attempt) -> None:
+        body = attempt.request.body
+        message = b"%scontent-length: %d\r\n\r\n%s" % (self._head(attempt.request.url), len(body), body)
+        connection = self._kept()
+        if connection is not None:
+            self._talk(connection, message, attempt)
+            if attempt.end is not End.RESET or attempt.answered:
                 return
-            self._headers = now
-            self._reading = reading_for(
-                self.request.operation,
-                stream=self.request.stream,
-                status=self.reader.status,
-                media_type=self.reader.media_type,
-            )
-        if body:
-            if self._first_byte is None:
-                self._first_byte = now
-            self._body_bytes += len(body)
-            self._reading.feed(body, now)
+        try:
+            connection, attempt.connect_us = connect(self._origin, self._timeouts.connect)
+        except BrokenOffError as problem:
+            attempt.give_up(problem)
+            return
+        self._talk(connection, message, attempt)
 
-    def ended(self) -> tuple[End, str]:
-        """The server has closed the connection."""
-        self.reader.close()
-        if self.reader.complete:
-            return End.COMPLETE, ""
-        if not self.answered:
-            raise _BrokenOffError(End.RESET, "the connection was closed without an answer")
-        return End.CUT, "the connection was closed inside the answer"
+    def _talk(self, connection: Connection, message: bytes, attempt: Attempt) -> None:
+        try:
+            attempt.begin()
+            connection.talk(message, attempt)
+            attempt.wait(self._turns)
+        except BaseException:
+            connection.close()
+            raise
+        connection.release()
+        if attempt.reusable and connection.open:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
-    def limit(self) -> tuple[End, int]:
-        """Which limit strikes next, and when."""
-        started = self._dispatched or 0
-        total = started + round(self._timeouts.total * 1_000_000)
-        if self.request.stream and not self._facts.tokens:
-            first = started + round(self._timeouts.first_token * 1_000_000)
-            return (End.TIMEOUT_FIRST_TOKEN, first) if first < total else (End.TIMEOUT_TOTAL, total)
-        if self._first_byte is not None:
-            idle = self._last_read + round(self._timeouts.idle * 1_000_000)
-            return (End.TIMEOUT_IDLE, idle) if idle < total else (End.TIMEOUT_TOTAL, total)
-        # A whole answer may take as long as it takes to generate, and shows nothing before.
-        return End.TIMEOUT_TOTAL, total
+    def _kept(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open:
+                return connection
+        return None
 
-    def explain(self, limit: End) -> str:
-        """The limit in words."""
-        return {
-            End.TIMEOUT_FIRST_TOKEN: f"no token within {self._timeouts.first_token:g} s",
-            End.TIMEOUT_IDLE: f"no byte for {self._timeouts.idle:g} s",
-        }.get(limit, f"not over within {self._timeouts.total:g} s")
+    def _open_one(self) -> None:
+        with contextlib.suppress(BrokenOffError):
+            self._idle.append(connect(self._origin, self._timeouts.connect)[0])
 
-    def record(self, end: End, said: str) -> Record:
-        """What became of it; the exchange is over now."""
-        closed = _now()
-        if self._reading is not None:
-            self._reading.close(complete=end is End.COMPLETE)
-        facts, reader, request = self._facts, self.reader, self.request
-        outcome, detail = judge(
-            end, said, status=reader.status, reason=reader.reason, headers=reader.headers, facts=facts
-        )
-        # A request that never got a connection was never dispatched; the moment of giving up stands for it.
-        dispatched = closed if self._dispatched is None else self._dispatched
-        return Record(
-            id=request.id,
-            target=request.target,
-            operation=request.operation.name,
-            stream=request.stream,
-            dispatched=dispatched,
-            scheduled=dispatched,
-            closed=closed,
-            outcome=outcome,
-            connect_us=self.connect_us,
-            written=self.written,
-            headers=self._headers,
-            first_byte=self._first_byte,
-            first_event=facts.first_event,
-            first_visible=facts.first_visible,
-            token_times=facts.token_times,
-            finish=facts.finish,
-            done=facts.done,
-            status=reader.status,
-            detail=detail,
-            finish_reason=facts.finish_reason,
-            prompt_tokens=facts.prompt_tokens,
-            completion_tokens=facts.completion_tokens,
-            max_tokens=request.max_tokens,
-            body_bytes=self._body_bytes,
-        )
+    def _sent(self, attempt: Attempt, end: End, said: str) -> Sent:
+        record = attempt.record(end, said)
+        asked = attempt.reader.headers.get("retry-after")
+        return Sent(record, retry_after_s(asked, datetime.now(UTC)) if asked else None, attempt.reads())
 
-    @property
-    def _facts(self) -> Facts:
-        return Facts() if self._reading is None else self._reading.facts
+    def _head(self, url: str) -> bytes:
+        if url not in self._heads:
+            parts = urlsplit(url)
+            if parts.netloc != self._netloc:
+                raise ConfigError(f"this client speaks to {self._netloc} only, not to {parts.netloc}")
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            self._heads[url] = _encoded(f"POST {path} HTTP/1.1\r\n") + self._fields
+        return self._heads[url]
 
 
-def _now() -> int:
-    return time.monotonic_ns() // 1000
-
-
-def _end_of(problem: Exception, *, connecting: bool) -> End:
-    if isinstance(problem, ssl.SSLError):
-        return End.TLS
-    if isinstance(problem, OSError) and problem.errno in _EXHAUSTED:
-        return End.OVERLOAD
-    if connecting and not isinstance(problem, ConnectionResetError):
-        return End.REFUSED
-    return End.RESET
-
-
-def _head(path: str, headers: Mapping[str, str]) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+def _fields(headers: Mapping[str, str]) -> bytes:
     if any("\r" in part or "\n" in part for pair in headers.items() for part in pair):
         raise ConfigError("a header field holds a line break")
+    return _encoded("".join(f"{name}: {value}\r\n" for name, value in headers.items()))
+
+
+def _encoded(head: str) -> bytes:
     with contextlib.suppress(UnicodeEncodeError):
         return head.encode("latin-1")
     raise ConfigError("a header field or the URL holds characters that HTTP cannot carry")

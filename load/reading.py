@@ -8,10 +8,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
+import orjson
+
 from streamgauge.contract.contract import CHAT, JSON, SSE, Operation
 from streamgauge.contract.validator import Validator
-from streamgauge.metrics.record import Outcome
-from streamgauge.wire.sse import DONE, Event, SseReader
+from streamgauge.load.likeness import Likeness
+from streamgauge.metrics.record import Judged, Outcome
+from streamgauge.wire.sse import DONE, LONGEST_LINE, Event, SseReader
 
 __all__ = ["Facts", "Reading", "reading_for"]
 
@@ -41,6 +44,10 @@ class Facts:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     tokens: bool = False
+    judged: Judged = Judged.ALL
+    violations: int = 0
+    first_lag_us: int = 0
+    lag_us: int = 0
     defects: dict[Outcome, str] = field(default_factory=dict)
     excerpt: bytes = b""
 
@@ -57,27 +64,29 @@ class Reading(Protocol):
 
     facts: Facts
 
-    def feed(self, data: bytes, time: int) -> None:
-        """Take bytes that arrived at `time`, in microseconds."""
+    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
+        """Take bytes that were read at `time` and may have been there `lag` before, in microseconds."""
 
     def close(self, *, complete: bool) -> None:
         """Say that the body is over, and whether it ended as its framing announced."""
 
 
-def reading_for(operation: Operation, *, stream: bool, status: int, media_type: str) -> Reading:
-    """How to read the body of an answer with this status and media type."""
+def reading_for(
+    operation: Operation, *, stream: bool, status: int, media_type: str, judged: Judged = Judged.ALL
+) -> Reading:
+    """How to read the body of an answer with this status and media type; `judged` says how closely, for a stream."""
     if not 200 <= status < 300:
         return _Refusal()
     if not stream or media_type == JSON:
         return _Whole(operation, stream_wanted=stream)
-    return _Stream(operation)
+    return _Stream(operation, judged)
 
 
 class _Refusal:
     def __init__(self) -> None:
         self.facts = Facts()
 
-    def feed(self, data: bytes, time: int) -> None:
+    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
         self.facts.excerpt = (self.facts.excerpt + data)[:EXCERPT]
 
     def close(self, *, complete: bool) -> None:
@@ -85,29 +94,143 @@ class _Refusal:
 
 
 class _Stream:
-    """A body of server-sent events."""
+    """
+    A body of server-sent events, read by the lean twin of :class:`streamgauge.wire.sse.SseReader`.
 
-    def __init__(self, operation: Operation) -> None:
-        self.facts = Facts()
-        self._sse = SseReader()
+    Nearly every event of a completion is `data: `, a payload, LF, LF. As long as a stream is made of these, its payloads are cut
+    out as bytes. With the first byte that is not so the strict reader takes over, so that both judge alike (a property test
+    holds them equal).
+    """
+
+    def __init__(self, operation: Operation, judged: Judged) -> None:
+        self.facts = Facts(judged=judged)
         self._validator = operation.response(200, SSE)
         self._part = "delta" if operation.family == CHAT else ""
+        self._likeness = Likeness() if judged is Judged.ENDS else None
+        self._strict: SseReader | None = None
+        self._rest = b""
+        self._number = 0
         self._open: set[int] = set()  # choices without a finish reason
         self._finished: set[int] = set()
 
-    def feed(self, data: bytes, time: int) -> None:
-        for event in self._sse.feed(data, time):
-            if event.dispatched:
-                self._event(event, time)
+    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
+        if self._strict is not None:
+            self._read_strictly(self._strict.feed(data, time), time, lag)
+            return
+        text = self._rest + data if self._rest else data
+        end = text.rfind(b"\n\n") + 2
+        if len(text) > LONGEST_LINE:
+            self._turn_strict(text, time, lag)
+        elif end < 2:
+            self._rest = text
+        else:
+            self._rest = text[end:]
+            read = self._read_block(text[:end], time, lag)
+            if read < end:
+                self._turn_strict(text[read:], time, lag)
+
+    def _read_block(self, block: bytes, time: int, lag: int) -> int:
+        """Read whole events from the beginning on, as long as they are plain; returns how many bytes they are."""
+        if self.facts.first_event is None and block.startswith(b"data: "):
+            self.facts.first_event = time
+        if self._likeness is None:
+            return self._read_plain(block, time, lag)
+        read = 0
+        while read < len(block):
+            alike, size = self._likeness.run(block[read:])
+            if alike:
+                self._number += alike
+                self._token(time, lag, alike)
+            else:
+                size = self._read_event(block[read : block.index(b"\n\n", read)], time, lag)
+                if not size:
+                    break
+            read += size
+        return read
+
+    def _read_plain(self, block: bytes, time: int, lag: int) -> int:
+        payloads = block[6:-2].split(b"\n\ndata: ")
+        if block[:6] != b"data: " or block.count(b"\n") != 2 * len(payloads) or b"\r" in block:
+            return self._read_event_by_event(block, time, lag)
+        tokens = 0
+        accepts = self._validator.accepts
+        for number, data in enumerate(payloads):
+            try:
+                payload = orjson.loads(data)
+            except orjson.JSONDecodeError:
+                payload = None
+            if payload is not None and self._is_mere_token(payload) and accepts(payload):
+                tokens += 1
+                self._number += 1
+            elif not self._read_event(b"data: " + data, time, lag):
+                read = sum(map(len, payloads[:number])) + 8 * number
+                break
+        else:
+            read = len(block)
+        if tokens:
+            self._token(time, lag, tokens)
+        return read
+
+    def _read_event_by_event(self, block: bytes, time: int, lag: int) -> int:
+        read = 0
+        for event in block[:-2].split(b"\n\n"):
+            size = self._read_event(event, time, lag)
+            if not size:
+                break
+            read += size
+        return read
+
+    def _is_mere_token(self, payload: Any) -> bool:
+        """Whether it is what nearly every event is: visible text of a choice that was begun and goes on, and nothing else."""
+        try:
+            (choice,) = payload["choices"]
+            text = choice["delta"]["content"] if self._part else choice["text"]
+            return (
+                text.__class__ is str
+                and text != ""
+                and choice["index"] in self._open
+                and self.facts.first_visible is not None
+                and choice.get("finish_reason") is None
+                and payload.get("usage") is None
+                and payload.get("error") is None
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return False
+
+    def _read_event(self, event: bytes, time: int, lag: int) -> int:
+        """Read one event, given without its blank line; returns its bytes with it, 0 when it is not plain."""
+        if not event.startswith(b"data: ") or b"\n" in event or b"\r" in event:
+            return 0
+        data = event[6:]
+        if data == b"[DONE]":
+            self._done(time)
+        else:
+            try:
+                payload = orjson.loads(data)
+            except orjson.JSONDecodeError:
+                payload = None
+            if payload is None:  # orjson is stricter than JSON here and there
+                try:
+                    self._take_text(data.decode(), time, lag)
+                except UnicodeDecodeError:
+                    return 0
+            elif self._take_payload(payload, data, time, lag) and self._likeness is not None:
+                self._likeness.learn(event)
+        self._number += 1
+        return len(event) + 2
 
     def close(self, *, complete: bool) -> None:
-        self._sse.close()
+        if self._rest:
+            self._turn_strict(self._rest, 0, 0)
+        if self._strict is not None:
+            self._strict.close()
         defects = self.facts.defects
         if not complete:
             return
-        if self._sse.excess is not None:
-            defects.setdefault(Outcome.CLIENT_OVERLOAD, str(self._sse.excess))
-        if any(line.field for line in self._sse.unfinished):  # a comment belongs to no event
+        if self._strict is not None and self._strict.excess is not None:
+            defects.setdefault(Outcome.CLIENT_OVERLOAD, str(self._strict.excess))
+        if self._strict is not None and any(line.field for line in self._strict.unfinished):
+            # A comment belongs to no event.
             defects.setdefault(Outcome.MALFORMED_SSE, "the last event has no blank line behind it")
         if not (self._open or self._finished):
             defects.setdefault(Outcome.TRUNCATED, "the stream ended without any choice")
@@ -118,53 +241,96 @@ class _Stream:
         if not self.facts.tokens:
             defects.setdefault(Outcome.EMPTY, "the stream is complete, but holds no token")
 
-    def _event(self, event: Event, time: int) -> None:
+    def _turn_strict(self, text: bytes, time: int, lag: int) -> None:
+        """From here on the strict reader reads; `text` begins where an event does."""
+        self._rest, self._likeness = b"", None
+        self._strict = SseReader()
+        if self._number:
+            self._strict.feed(b":\n\n")  # a byte order mark counts at the very beginning only
+        self._read_strictly(self._strict.feed(text, time), time, lag)
+
+    def _read_strictly(self, events: list[Event], time: int, lag: int) -> None:
+        for event in events:
+            if event.dispatched:
+                self._take_event(event, time, lag)
+                self._number += 1
+
+    def _take_event(self, event: Event, time: int, lag: int) -> None:
         facts = self.facts
         if facts.first_event is None:
             facts.first_event = time
         if event.data == DONE:
-            facts.done = time if facts.done is None else facts.done
+            self._done(time)
             return
         if event.excess is not None:
-            facts.defects.setdefault(Outcome.CLIENT_OVERLOAD, f"event {event.number}: {event.excess}")
+            facts.defects.setdefault(Outcome.CLIENT_OVERLOAD, f"event {self._number}: {event.excess}")
             return
         if event.not_utf8 is not None:
-            facts.defects.setdefault(Outcome.MALFORMED_SSE, f"event {event.number} is not UTF-8")
-        payload = _json(event.data, f"event {event.number}", facts)
-        if payload is None:
-            return
-        if event.type == "error" or (isinstance(payload, dict) and payload.get("error") is not None):
-            facts.defects.setdefault(Outcome.IN_BAND_ERROR, f"event {event.number}: {event.data[:EXCERPT]}")
-            return
-        _check_schema(self._validator, payload, f"event {event.number}", facts)
-        if isinstance(payload, dict):
-            facts.usage(payload.get("usage"))
-            self._take_choices(payload.get("choices"), time)
+            facts.defects.setdefault(Outcome.MALFORMED_SSE, f"event {self._number} is not UTF-8")
+        self._take_text(event.data, time, lag, is_error=event.type == "error")
 
-    def _take_choices(self, choices: Any, time: int) -> None:
+    def _done(self, time: int) -> None:
+        self.facts.done = time if self.facts.done is None else self.facts.done
+
+    def _take_text(self, text: str, time: int, lag: int, *, is_error: bool = False) -> None:
+        payload = _json(text, f"event {self._number}", self.facts)
+        if is_error and payload is not None:
+            payload = {"error": payload}
+        if payload is not None:
+            self._take_payload(payload, text, time, lag)
+
+    def _take_payload(self, payload: Any, text: str | bytes, time: int, lag: int) -> bool:
+        """Take an event's value; whether it bears a token of one choice, and nothing else worth knowing."""
         facts = self.facts
-        bearing = False
-        for choice in choices if isinstance(choices, list) else []:
+        if not isinstance(payload, dict):
+            if not self._validator.accepts(payload):
+                self._violation(payload)
+            return False
+        if payload.get("error") is not None:
+            said = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            facts.defects.setdefault(Outcome.IN_BAND_ERROR, f"event {self._number}: {said[:EXCERPT]}")
+            return False
+        if not self._validator.accepts(payload):
+            self._violation(payload)
+        usage = payload.get("usage")
+        if usage is not None:
+            facts.usage(usage)
+        return self._take_choices(payload.get("choices"), time, lag) and usage is None
+
+    def _violation(self, payload: Any) -> None:
+        _note_violation(self._validator, payload, f"event {self._number}", self.facts)
+
+    def _take_choices(self, choices: Any, time: int, lag: int) -> bool:
+        bearing = finished = False
+        for choice in choices if isinstance(choices, list) else ():
             if not isinstance(choice, dict):
                 continue
             index = choice.get("index")
             index = index if isinstance(index, int) else 0
-            part = choice.get(self._part) if self._part else choice
-            visible, generated = _tokens_of(part)
+            visible, generated = _tokens_of(choice.get(self._part) if self._part else choice)
             bearing = bearing or generated
-            if visible and facts.first_visible is None:
-                facts.first_visible = time
+            if visible and self.facts.first_visible is None:
+                self.facts.first_visible = time
             reason = choice.get("finish_reason")
             if isinstance(reason, str) and reason:
-                facts.finish, facts.finish_reason = time, reason
+                finished = True
+                self.facts.finish, self.facts.finish_reason = time, reason
                 self._finished.add(index)
                 self._open.discard(index)
             elif generated or index not in self._finished:
                 # A delta behind the finish reason that carries nothing opens nothing: some servers add usage there.
                 self._open.add(index)
         if bearing:
+            self._token(time, lag, 1)
+        return bearing and not finished and len(choices) == 1
+
+    def _token(self, time: int, lag: int, events: int) -> None:
+        facts = self.facts
+        if not facts.tokens:
             facts.tokens = True
-            facts.token_times.append(time)
+            facts.first_lag_us = lag
+        facts.lag_us = max(facts.lag_us, lag)
+        facts.token_times += [time] * events
 
 
 class _Whole:
@@ -177,7 +343,7 @@ class _Whole:
         self._part = "message" if operation.family == CHAT else ""
         self._pieces: list[bytes] = []
 
-    def feed(self, data: bytes, time: int) -> None:
+    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
         self._pieces.append(data)
 
     def close(self, *, complete: bool) -> None:
@@ -198,7 +364,8 @@ class _Whole:
         elif self._stream_wanted:
             facts.defects[Outcome.MALFORMED_SSE] = f"answered with {JSON} where a stream was asked for"
         elif payload is not None:
-            _check_schema(self._validator, payload, "the body", facts)
+            if not self._validator.accepts(payload):
+                _note_violation(self._validator, payload, "the body", facts)
             self._take(payload)
 
     def _take(self, payload: Any) -> None:
@@ -225,16 +392,20 @@ def _tokens_of(part: Any) -> tuple[bool, bool]:
     """Whether a delta, message or text choice holds visible text, and whether it holds anything generated."""
     if not isinstance(part, dict):
         return False, False
-    visible = any(isinstance(part.get(name), str) and part[name] for name in ("content", "text"))
-    hidden = any(isinstance(part.get(name), str) and part[name] for name in ("reasoning", "reasoning_content"))
+    if any(isinstance(text := part.get(name), str) and text for name in ("content", "text")):
+        return True, True
+    if any(isinstance(text := part.get(name), str) and text for name in ("reasoning_content", "reasoning")):
+        return False, True
     calls = part.get("tool_calls")
-    return visible, visible or hidden or (isinstance(calls, list) and bool(calls))
+    return False, isinstance(calls, list) and bool(calls)
 
 
-def _check_schema(validator: Validator, payload: Any, where: str, facts: Facts) -> None:
+def _note_violation(validator: Validator, payload: Any, where: str, facts: Facts) -> None:
     # Only the first one is put into words: that takes a hundred times as long as the yes or no.
-    if not validator.accepts(payload) and Outcome.SCHEMA_VIOLATION not in facts.defects:
-        facts.defects[Outcome.SCHEMA_VIOLATION] = f"{where}: {validator.problems(payload)[0]}"
+    facts.violations += 1
+    if Outcome.SCHEMA_VIOLATION not in facts.defects:
+        said = validator.problems(payload)
+        facts.defects[Outcome.SCHEMA_VIOLATION] = f"{where}: {said[0] if said else 'not valid'}"
 
 
 def _json(text: str, where: str, facts: Facts) -> Any:
@@ -245,6 +416,7 @@ def _json(text: str, where: str, facts: Facts) -> Any:
         facts.defects.setdefault(Outcome.MALFORMED_JSON, f"{where}: {problem}")
         return None
     if value is None:
+        facts.violations += 1
         facts.defects.setdefault(Outcome.SCHEMA_VIOLATION, f"{where}: null")
     return value
 

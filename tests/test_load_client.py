@@ -1,5 +1,6 @@
-"""The client against servers that break off, stall, hang up and lie, in plain threads."""
+"""The client against servers that break off, stall, hang up and lie."""
 
+import json
 import shutil
 import socket
 import ssl
@@ -9,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import gevent
 import pytest
 from load_endpoint import (
     DONE,
@@ -25,9 +27,9 @@ from load_endpoint import (
 
 from streamgauge.contract.contract import load_contracts
 from streamgauge.errors import ConfigError
-from streamgauge.load.client import StreamClient, Timeouts
-from streamgauge.load.workload import LoadRequest, Workload
-from streamgauge.metrics.record import Outcome, Record
+from streamgauge.load.client import Sent, StreamClient, Timeouts
+from streamgauge.load.request import LoadRequest
+from streamgauge.metrics.record import Judged, Outcome, Record
 
 (CHAT,) = load_contracts(["seekr-chat"])[0].operations
 ROLE, WORD, FINISH = chunk({"role": "assistant", "content": ""}), chunk({"content": "Hi"}), chunk({}, finish="stop")
@@ -35,9 +37,10 @@ RIGHT = stream(ROLE, WORD, WORD, FINISH, DONE)
 SHORT = Timeouts(connect=2, first_token=0.15, idle=0.15, total=5)
 
 
-def ask(*, streamed: bool = True) -> LoadRequest:
+def ask(url: str, *, streamed: bool = True) -> LoadRequest:
     """A request."""
-    return Workload("t", CHAT, "m", 8, 8, streamed, 1).request("1")
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "stream": streamed}
+    return LoadRequest("1", "t", CHAT, url, json.dumps(body).encode(), streamed, 8)
 
 
 def says(wire: bytes) -> Answer:
@@ -85,14 +88,21 @@ def stamps(record: Record) -> list[int]:
     return [stamp for stamp in found if stamp is not None]
 
 
-def send(server: Answer, timeouts: Timeouts | None = None, *, streamed: bool = True) -> Record:
+def send(
+    server: Answer, timeouts: Timeouts | None = None, *, streamed: bool = True, judged: Judged = Judged.ALL
+) -> Record:
     """One request to a server with this answer."""
     with endpoint(server) as served:
-        client = StreamClient(served.url + "/v1", {}, timeouts=timeouts)
+        client = StreamClient(served.url, {}, timeouts=timeouts)
         try:
-            return client.send(ask(streamed=streamed))
+            return client.send(ask(served.url + "/v1", streamed=streamed), judged=judged).record
         finally:
             client.close()
+
+
+def send_to(url: str) -> Record:
+    """One request to whoever is there."""
+    return StreamClient(url, {}).send(ask(url)).record
 
 
 CASES: list[tuple[str, Answer, Outcome]] = [
@@ -115,10 +125,11 @@ CASES: list[tuple[str, Answer, Outcome]] = [
 ]
 
 
+@pytest.mark.parametrize("judged", Judged)
 @pytest.mark.parametrize(("server", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_outcomes(server: Answer, expected: Outcome) -> None:
+def test_outcomes(server: Answer, expected: Outcome, judged: Judged) -> None:
     """Whatever a server does becomes an outcome, never an exception, and the stamps are in order."""
-    record = send(server, SHORT)
+    record = send(server, SHORT, judged=judged)
     assert record.outcome is expected, record.detail
     assert stamps(record) == sorted(stamps(record))
     assert Record.from_line(record.line()) == record
@@ -195,14 +206,14 @@ def test_reads_of_one_byte_make_no_difference() -> None:
 
 def test_nothing_listens() -> None:
     """A refused connection is an outcome, dispatched never and closed at once."""
-    record = StreamClient(f"http://127.0.0.1:{free_port()}/v1", {}).send(ask())
+    record = send_to(f"http://127.0.0.1:{free_port()}/v1")
     assert record.outcome is Outcome.REFUSED
     assert record.written is None
 
 
 def test_an_unknown_host_is_no_connection() -> None:
     """A name that does not resolve counts as refused, and the detail says why."""
-    record = StreamClient("http://host.invalid/v1", {}).send(ask())
+    record = send_to("http://host.invalid/v1")
     assert record.outcome is Outcome.REFUSED
     assert record.detail
 
@@ -210,8 +221,9 @@ def test_an_unknown_host_is_no_connection() -> None:
 def test_a_connection_is_kept() -> None:
     """The second request costs no connect."""
     with endpoint(says(RIGHT)) as served:
-        client = StreamClient(served.url + "/v1?a=b", {"x-a": "b"})
-        first, second = client.send(ask()), client.send(ask())
+        url = served.url + "/v1?a=b"
+        client = StreamClient(url, {"x-a": "b"})
+        first, second = (client.send(ask(url)).record for _ in range(2))
         client.close()
         assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.OK)
         assert served.connections == 1
@@ -227,7 +239,7 @@ def test_a_stale_connection_is_replaced_once(closer: object) -> None:
     assert callable(closer)
     with endpoint(closer(RIGHT), says(RIGHT)) as served:
         client = StreamClient(served.url, {})
-        records = [client.send(ask()), client.send(ask())]
+        records = [client.send(ask(served.url)).record for _ in range(2)]
         client.close()
         assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
         assert served.connections == 2
@@ -237,7 +249,7 @@ def test_a_stale_connection_is_replaced_once(closer: object) -> None:
 def test_a_fresh_connection_is_not_replaced() -> None:
     """A server that never answers is asked once for each request: no silent repeat hides it."""
     with endpoint(hangs_up(b"")) as served:
-        record = StreamClient(served.url, {}).send(ask())
+        record = send_to(served.url)
         assert record.outcome is Outcome.RESET
         assert len(served.bodies) == 1
 
@@ -246,47 +258,97 @@ def test_what_was_answered_in_part_is_not_repeated() -> None:
     """A kept connection that breaks inside an answer is a failure: the server has done its work."""
     with endpoint(says(RIGHT), hangs_up(b"HTTP/1.1 2")) as served:
         client = StreamClient(served.url, {})
-        records = [client.send(ask()), client.send(ask())]
+        records = [client.send(ask(served.url)).record for _ in range(2)]
         assert [record.outcome for record in records] == [Outcome.OK, Outcome.TRUNCATED]
         assert len(served.bodies) == 2
 
 
 def test_retry_after_is_told() -> None:
-    """What the last answer asked for is known, and forgotten with the next."""
+    """What an answer asked for is told beside its record."""
     with endpoint(says(json_answer({}, "429 Slow", retry_after="3")), says(RIGHT)) as served:
         client = StreamClient(served.url, {})
-        client.send(ask())
-        assert client.retry_after == 3.0
-        client.send(ask())
-        assert client.retry_after is None
+        assert client.send(ask(served.url)).retry_after == 3.0
+        assert client.send(ask(served.url)).retry_after is None
         client.close()
 
 
 def test_a_stop_in_flight_leaves_a_record() -> None:
-    """What the end of the run cuts off is handed over as unfinished, then the exception goes on."""
+    """What the end of the run cuts off is handed over as unfinished, then the greenlet ends."""
+    sent: list[Sent] = []
+    with endpoint(says(stream(ROLE, WORD, end=False))) as served:
+        client = StreamClient(served.url, {})
+        greenlet = gevent.spawn(client.send, ask(served.url), on_record=sent.append)
+        while not served.bodies:
+            gevent.sleep(0.01)
+        assert client.running == 1
+        gevent.sleep(0.1)  # the answer is on its way: what has come by the stop is in the record
+        greenlet.kill()
+    assert isinstance(greenlet.value, gevent.GreenletExit)
+    assert [each.record.outcome for each in sent] == [Outcome.UNFINISHED_AT_STOP]
+    assert len(sent[0].record.token_times) == 1
+    assert client.running == 0
 
-    class Stop(BaseException):
-        pass
 
-    read = socket.socket.recv
-    client_thread = threading.current_thread()
-    received: list[bytes] = []
+def test_many_requests_at_once_over_connections_opened_before() -> None:
+    """Connections that were opened beforehand carry the requests: none pays for a connect, none waits for another."""
+    with endpoint(says(RIGHT)) as served:
+        client = StreamClient(served.url, {})
+        assert client.open(8) == 8
+        greenlets = [gevent.spawn(client.send, ask(served.url)) for _ in range(8)]
+        records = [greenlet.get().record for greenlet in greenlets]
+        client.close()
+    assert [record.outcome for record in records] == [Outcome.OK] * 8
+    assert [record.connect_us for record in records] == [0] * 8
+    assert served.connections == 8
 
-    def recv(connection: socket.socket, size: int) -> bytes:
-        if threading.current_thread() is client_thread:
-            if any(b"Hi" in data for data in received):
-                raise Stop
-            received.append(read(connection, size))
-            return received[-1]
-        return read(connection, size)
 
-    with endpoint(says(stream(ROLE, WORD, end=False))) as served, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "recv", recv, raising=False)
-        records: list[Record] = []
-        with pytest.raises(Stop):
-            StreamClient(served.url, {}).send(ask(), records.append)
-    assert [record.outcome for record in records] == [Outcome.UNFINISHED_AT_STOP]
-    assert len(records[0].token_times) == 1
+def test_an_idle_connection_that_the_server_closes_is_noticed() -> None:
+    """It is replaced before a request is lost on it."""
+    with endpoint(hangs_up(RIGHT), says(RIGHT)) as served:
+        client = StreamClient(served.url, {})
+        client.send(ask(served.url))
+        gevent.sleep(0.05)
+        assert client.open(1) == 1
+        record = client.send(ask(served.url)).record
+        client.close()
+    assert (record.outcome, record.connect_us) == (Outcome.OK, 0)
+
+
+def test_opening_connections_to_nobody_is_no_failure() -> None:
+    """Whether they are there shows when a request needs one."""
+    assert StreamClient(url := f"http://127.0.0.1:{free_port()}", {}).open(3) == 0
+    assert send_to(url).outcome is Outcome.REFUSED
+
+
+def test_a_body_larger_than_the_socket_takes_at_once_arrives_whole() -> None:
+    """What the system does not take at once is sent when it does, and `written` is stamped then."""
+    with endpoint(says(RIGHT)) as served:
+        body = json.dumps({"prompt": "x" * 8_000_000}).encode()
+        request = LoadRequest("1", "t", CHAT, served.url, body, True, 8)
+        record = StreamClient(served.url, {}).send(request).record
+    assert record.outcome is Outcome.OK
+    assert len(served.bodies[0]["prompt"]) == 8_000_000
+    assert record.written is not None
+    assert record.headers is not None
+    assert record.dispatched < record.written
+
+
+def test_a_client_speaks_to_its_origin_only() -> None:
+    """The key in its header fields is for one server."""
+    with pytest.raises(ConfigError):
+        StreamClient("http://127.0.0.1:1", {}).send(ask("http://127.0.0.1:2/v1"))
+
+
+def test_the_raw_answer_is_kept_for_whoever_wants_to_show_it() -> None:
+    """Every read with its time and its bytes; of a very long answer nothing."""
+    with endpoint(says(RIGHT), says(stream(*[WORD] * 12_000, FINISH, DONE))) as served:
+        client = StreamClient(served.url, {})
+        short, long = (client.send(ask(served.url)) for _ in range(2))
+        client.close()
+    assert short.reads is not None
+    assert b"".join(data for _, _, data in short.reads) == RIGHT
+    assert (long.record.outcome, long.reads) == (Outcome.OK, None)
+    assert len(long.record.token_times) == 12_000
 
 
 @pytest.mark.parametrize("value", ["a\r\nb: c", "\u20ac"])
@@ -316,9 +378,9 @@ def test_tls(certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with endpoint(says(RIGHT), tls=context) as served:
-        refused = StreamClient(served.url, {}).send(ask())
+        refused = send_to(served.url)
         client = StreamClient(served.url, {}, tls=ssl.create_default_context(cafile=certificate))
-        accepted = client.send(ask())
+        accepted = client.send(ask(served.url)).record
         client.close()
     assert refused.outcome is Outcome.TLS
     assert "certificate" in refused.detail
@@ -329,14 +391,14 @@ def test_tls(certificate: Path) -> None:
 def test_plain_http_behind_https_is_a_tls_failure() -> None:
     """A server that does not speak TLS is named so."""
     with endpoint(says(RIGHT)) as served:
-        client = StreamClient(served.url.replace("http:", "https:"), {}, timeouts=Timeouts(connect=0.5))
-        record = client.send(ask())
+        url = served.url.replace("http:", "https:")
+        record = StreamClient(url, {}, timeouts=Timeouts(connect=0.5)).send(ask(url)).record
     assert record.outcome in (Outcome.TLS, Outcome.TIMEOUT_CONNECT)
 
 
 def test_no_locust_here() -> None:
     """What runs in the user's own process imports neither Locust nor gevent: they patch the sockets of everybody."""
-    modules = "client child command judge live measure plan reading response runner tally verdict window workload"
+    modules = "child command judge live measure plan reading response runner tally verdict window workload"
     imports = "; ".join(f"import streamgauge.load.{name}" for name in modules.split())
     heavy = "[n for n in ('locust', 'gevent', 'requests') if n in sys.modules]"
     code = f"import sys; import streamgauge.cli.load; {imports}; sys.exit(str({heavy}) if {heavy} else 0)"
