@@ -22,7 +22,8 @@ class LoopClock:
     Knows when the loop last looked at its sockets.
 
     A poll that had to wait returns with the first arrival; one that did not reports what came since the poll before it.
-    So whatever a poll reports came at or after :attr:`since`.
+    So whatever a poll reports came at or after :attr:`since`, unless this process had to wait for a core when it was woken:
+    that it cannot see from within, and :mod:`streamgauge.load.selfwatch` asks the system.
 
     Attributes:
         since: microseconds on the monotonic clock.

@@ -6,7 +6,10 @@ what both accept.
 """
 
 import enum
+import functools
 import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import httptools
 
@@ -40,7 +43,7 @@ class ResponseReader:
     def __init__(self) -> None:
         self.status = 0
         self.reason = ""
-        self.headers: dict[str, str] = {}
+        self.headers: Mapping[str, str] = {}
         self.error = ""
         self._keep = False
         self._part = _Part.HEAD
@@ -107,19 +110,11 @@ class ResponseReader:
             if len(self._buffer) > _LONGEST_HEAD:
                 raise ValueError("the header section has no end")
             return False
-        lines = self._buffer[: end.start()].replace(b"\r\n", b"\n").rstrip(b"\r").split(b"\n")
+        head = _head(self._buffer[: end.start()])
         self._buffer = self._buffer[end.end() :]
-        status_line = _STATUS_LINE.fullmatch(lines[0])
-        if status_line is None:
-            raise ValueError(f"no HTTP/1.1 status line: {lines[0][:40]!r}")
-        status = int(status_line[2])
-        if 100 <= status < 200:
-            return True
-        self.headers = _fields(lines[1:])
-        self.status, self.reason = status, (status_line[3] or b"").decode("latin-1")
-        tokens = [token.strip().lower() for token in self.headers.get("connection", "").split(",")]
-        self._keep = status_line[1] == b"1" and "close" not in tokens
-        self._begin_body()
+        if head.status >= 200:
+            self.status, self.reason, self.headers, self._keep = head
+            self._begin_body()
         return True
 
     def _begin_body(self) -> None:
@@ -202,6 +197,25 @@ class _Chunks:
                 raise ValueError(f"not in the chunked coding: {problem}") from None
             self.surplus = True
         return self._pieces
+
+
+class _Head(NamedTuple):
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    keep: bool
+
+
+@functools.lru_cache(maxsize=64)  # a server's heads differ from one another by the second, if at all
+def _head(text: bytes) -> _Head:
+    lines = text.replace(b"\r\n", b"\n").rstrip(b"\r").split(b"\n")
+    status_line = _STATUS_LINE.fullmatch(lines[0])
+    if status_line is None:
+        raise ValueError(f"no HTTP/1.1 status line: {lines[0][:40]!r}")
+    headers = _fields(lines[1:])
+    tokens = [token.strip().lower() for token in headers.get("connection", "").split(",")]
+    reason = (status_line[3] or b"").decode("latin-1")
+    return _Head(int(status_line[2]), reason, headers, status_line[1] == b"1" and "close" not in tokens)
 
 
 def _fields(lines: list[bytes]) -> dict[str, str]:

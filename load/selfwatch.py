@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -15,6 +16,9 @@ __all__ = ["SelfWatch"]
 
 _EVERY_US = 10_000
 _SPAN_US = 1_000_000
+_SCHEDULING = Path("/proc/self/schedstat")
+"""Linux: nanoseconds on a core, nanoseconds of waiting for one, times that one was given (Documentation/scheduler)."""
+
 _GRAIN_US = 1_000
 """The loop's own timers are as coarse as this (epoll waits for whole milliseconds): what goes beyond it is lag."""
 
@@ -37,6 +41,7 @@ class SelfWatch:
         self._timer: Any = None
         self._lags: list[int] = []
         self._late: list[int] = []
+        self._waits = _waits()
         self._expected = self._since = self._cpu_ns = self._collecting_since = self._gc_us = 0
 
     def start(self) -> None:
@@ -44,6 +49,7 @@ class SelfWatch:
         gc.collect()
         gc.freeze()
         gc.callbacks.append(self._on_collection)
+        self._waits = _waits()
         self._begin_span(now_us())
         self._expected = self._since + _EVERY_US
         self._timer = gevent.get_hub().loop.timer(_EVERY_US / 1e6, _EVERY_US / 1e6)
@@ -71,6 +77,7 @@ class SelfWatch:
             self._write(now)
 
     def _write(self, now: int) -> None:
+        before, self._waits = self._waits, _waits()
         lags, late, span_us = sorted(self._lags), sorted(self._late), now - self._since
         sample = {
             "time": time.time(),
@@ -80,6 +87,7 @@ class SelfWatch:
             "loop_lag_p99_us": _at(lags, 0.99),
             "loop_lag_max_us": lags[-1] if lags else 0,
             "gc_us": self._gc_us,
+            **_waited(before, self._waits),
             "rss_mb": self._process.memory_info().rss >> 20,
             "running": self._running(),
             "late_p99_us": _at(late, 0.99) if late else None,
@@ -99,6 +107,22 @@ class SelfWatch:
             self._collecting_since = now_us()
         else:
             self._gc_us += now_us() - self._collecting_since
+
+
+def _waits() -> tuple[int, int] | None:
+    """How long this process has waited for a core so far (µs), and how often it got one; None where nobody says so."""
+    try:
+        _, waited_ns, slices = _SCHEDULING.read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(waited_ns) // 1000, int(slices)
+
+
+def _waited(before: tuple[int, int] | None, after: tuple[int, int] | None) -> dict[str, int | None]:
+    if before is None or after is None:
+        return {"core_wait_us": None, "core_wait_mean_us": None}
+    waited, slices = after[0] - before[0], after[1] - before[1]
+    return {"core_wait_us": waited, "core_wait_mean_us": waited // max(slices, 1)}
 
 
 def _at(ordered: list[int], p: float) -> int:

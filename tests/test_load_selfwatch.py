@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -69,6 +71,27 @@ def test_a_sample_is_written_each_second(tmp_path: Path) -> None:
     assert first["span_s"] >= 1
     assert 0.1 < first["cpu"] < 2
     assert first["late_p99_us"] is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux says how long a process waited for a core")
+def test_waiting_for_a_core_shows(tmp_path: Path) -> None:
+    """A process that shares its core with a busy one waits for it, by the system's own account."""
+    code = (
+        "import os, sys, gevent; from pathlib import Path; from streamgauge.bundle.writer import LineWriter\n"
+        "from streamgauge.load.selfwatch import SelfWatch\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "me, rival = os.getpid(), os.fork()\n"
+        "while not rival: os.getppid() == me or os._exit(0)\n"
+        "watch = SelfWatch(LineWriter(Path(sys.argv[1])), running=lambda: 0, dropped=lambda: 0)\n"
+        "watch.start(); end = __import__('time').monotonic() + 0.6\n"
+        "while __import__('time').monotonic() < end: sum(range(2000)); gevent.sleep(0)\n"
+        "watch.stop(); os.kill(rival, 9)"
+    )
+    path = tmp_path / "lines"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
+    (sample,) = samples(path)
+    assert sample["core_wait_us"] > 0.2 * sample["span_s"] * 1e6
+    assert sample["core_wait_mean_us"] > 0
 
 
 def test_a_late_stamp_says_how_late_it_may_be() -> None:
