@@ -90,9 +90,5 @@ def _errors(sent: Sent) -> tuple[int, list[int]] | None:
 def _spread(errors: Sequence[int]) -> dict[str, int | None]:
     ordered = sorted(errors)
     n = len(ordered)
-    return {
-        "n": n,
-        "p50": ordered[n // 2] if n else None,
-        "p99": ordered[min(int(0.99 * n), n - 1)] if n else None,
-        "max": ordered[-1] if n else None,
-    }
+    ranks = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+    return {"n": n} | {name: ordered[min(int(p * n), n - 1)] if n else None for name, p in ranks.items()}

@@ -1,32 +1,66 @@
-"""What a load run alone says to the gate: no service level is judged, only whether requests succeeded."""
+"""What a load run alone says to the gate: objectives, failures, and whether this client could know."""
 
-from streamgauge.load.runner import LoadOutcome
+from collections.abc import Iterator, Sequence
+
+from streamgauge.load.outcome import LoadOutcome
+from streamgauge.metrics.client import ClientReport
+from streamgauge.metrics.objectives import NO_FAILURE, Kept, Objective
 from streamgauge.metrics.record import Outcome
 from streamgauge.metrics.summary import Summary
 from streamgauge.outcomes import ExitCode
 
 __all__ = ["load_verdict"]
 
-_NO_FAILURE = (Outcome.OK, Outcome.UNFINISHED_AT_STOP)
+_NOT_THE_SERVER = (*NO_FAILURE, Outcome.CLIENT_OVERLOAD)
+"""What is no failure of the server; that this client had no room left is a reason of its own."""
 
 
-def load_verdict(outcome: LoadOutcome, summary: Summary) -> tuple[ExitCode, str]:
+def load_verdict(
+    outcome: LoadOutcome,
+    summary: Summary,
+    objectives: Sequence[Objective] = (),
+    client: ClientReport | None = None,
+) -> tuple[ExitCode, str]:
     """
-    The exit code and its reason.
+    The exit code and all of its reasons, the decisive ones first.
 
     - interrupted (130): the user stopped it; what was measured is kept.
     - cannot tell (3): the run itself failed, or not one request succeeded.
-    - gate failed (1): some requests failed, rate-limited ones included.
-    - pass (0): every request succeeded, or was still running when the run ended.
+    - gate failed (1): an objective was broken for certain, this client's own delays allowed for; or requests failed
+      (rate-limited and dropped ones included) and no objective says how many may.
+    - cannot tell (3): an objective is undecided, this client was too slow to know, or the run was given up.
+    - pass (0): every objective was kept; every request succeeded, was allowed to fail, or still ran when the run ended.
     """
-    failed = {name: count for name, count in summary.outcomes.items() if name not in _NO_FAILURE}
-    listed = ", ".join(f"{count} {name}" for name, count in failed.items())
+    listed = ", ".join(f"{count} {name}" for name, count in summary.outcomes.items() if name not in NO_FAILURE)
     if outcome.state == "interrupted":
         return ExitCode.INTERRUPTED, "load: interrupted"
     if outcome.state == "failed":
         return ExitCode.CANNOT_TELL, f"load: {outcome.detail.splitlines()[0]}"
     if not summary.outcomes.get(Outcome.OK):
         return ExitCode.CANNOT_TELL, f"load: none of {summary.requests} requests succeeded ({listed or 'unfinished'})"
-    if failed:
-        return ExitCode.GATE_FAILED, f"load: {sum(failed.values())} of {summary.requests} requests failed ({listed})"
-    return ExitCode.PASS, f"load: {summary.requests} requests, none failed"
+    reasons = sorted(_reasons(outcome, summary, objectives, client), key=lambda reason: reason[0])
+    if reasons:
+        return reasons[0][0], "load: " + "; ".join(reason for _, reason in reasons)
+    kept = f"{len(objectives)} objectives kept, " if objectives else ""
+    return ExitCode.PASS, f"load: {kept}{summary.requests} requests, {listed or 'none'} failed"
+
+
+def _reasons(
+    outcome: LoadOutcome, summary: Summary, objectives: Sequence[Objective], client: ClientReport | None
+) -> Iterator[tuple[ExitCode, str]]:
+    for objective in objectives:
+        if objective.kept is Kept.FAIL:
+            yield ExitCode.GATE_FAILED, f"{objective.slo} is broken: {objective.reason}"
+        elif objective.kept is Kept.INCONCLUSIVE:
+            yield ExitCode.CANNOT_TELL, f"{objective.slo} is undecided: {objective.reason}"
+    failed = {name: count for name, count in summary.outcomes.items() if name not in _NOT_THE_SERVER}
+    if failed and not any(objective.slo.metric == "errors" for objective in objectives):
+        listed = ", ".join(f"{count} {name}" for name, count in failed.items())
+        yield ExitCode.GATE_FAILED, f"{sum(failed.values())} of {summary.requests} requests failed ({listed})"
+    if client is not None:
+        yield from ((ExitCode.CANNOT_TELL, reason) for reason in client.reasons)
+    if outcome.state == "aborted":
+        yield (
+            ExitCode.CANNOT_TELL,
+            f"given up: {outcome.detail.splitlines()[0] if outcome.detail else 'no reason told'}",
+        )

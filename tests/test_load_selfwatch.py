@@ -184,7 +184,7 @@ def test_calibration_against_nobody() -> None:
     with running() as url:
         pass
     line = calibrate(url, OPERATIONS["openai-chat"], streams=2, phase="after")["calibration"]
-    assert line["ttft_error_us"] == {"n": 0, "p50": None, "p99": None, "max": None}
+    assert line["ttft_error_us"] == {"n": 0, "p50": None, "p90": None, "p99": None, "max": None}
 
 
 def test_calibration_shows_a_slow_client() -> None:

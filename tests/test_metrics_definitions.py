@@ -20,6 +20,7 @@ def record(**fields: Any) -> Record:
         "target": "t",
         "operation": "o",
         "stream": True,
+        "scheduled": 900_000,
         "dispatched": 1_000_000,
         "closed": 9_000_000,
         "outcome": Outcome.OK,
@@ -29,6 +30,19 @@ def record(**fields: Any) -> Record:
 
 
 CASES: list[tuple[str, dict[str, Any], list[float]]] = [
+    ("headers", {"headers": 1_050_000}, [50.0]),
+    ("headers", {}, []),
+    ("ttack", {"first_event": 1_060_000, "token_times": [1_250_000]}, [60.0]),
+    ("ttack", {}, []),
+    ("ttft_intended", {"token_times": [1_250_000, 1_300_000]}, [350.0]),
+    ("ttft_intended", {"first_event": 1_100_000}, []),
+    ("e2e_intended", {"token_times": [2_000_000, 3_500_000]}, [2600.0]),
+    ("e2e_intended", {"stream": False}, [8100.0]),
+    ("e2e_intended", {}, []),
+    ("tail", {"token_times": [2_000_000, 8_990_000]}, [10.0]),
+    ("tail", {"stream": False}, []),
+    ("late", {}, [100.0]),
+    ("late", {"connect_us": 80_000}, [20.0]),
     ("ttft", {"token_times": [1_250_000, 1_300_000]}, [250.0]),
     ("ttft", {"first_event": 1_100_000}, []),
     ("ttfo", {"token_times": [1_250_000], "first_visible": 1_400_000}, [400.0]),
@@ -105,3 +119,53 @@ def test_credible_tokens(usage: int | None, asked: int, credible: int | None) ->
     """A usage far above the limit asked for is not believed."""
     found = credible_tokens(record(token_times=[2, 3], completion_tokens=usage, max_tokens=asked))
     assert found == credible
+
+
+@pytest.mark.parametrize(
+    ("metric", "fields", "slack"),
+    [
+        ("ttft", {}, (0.4, 0.0)),
+        ("ttft_intended", {}, (0.4, 0.0)),
+        ("ttfo", {}, (3.0, 0.0)),
+        ("e2e", {}, (3.0, 0.0)),
+        ("e2e_intended", {}, (3.0, 0.0)),
+        ("gap", {}, (3.0, 3.0)),
+        ("itl", {}, (3.0, 3.0)),
+        ("tpot", {"completion_tokens": 5}, (0.75, 0.1)),
+    ],
+)
+def test_slack(metric: str, fields: dict[str, Any], slack: tuple[float, float]) -> None:
+    """
+    A token came up to its lag before its stamp, so a latency may be lower by that, and a time between two tokens either way.
+
+    True times are drawn within the lags: no value of the truth lies outside the slack.
+    """
+    seen = record(token_times=[2_000_000, 2_040_000], first_visible=2_000_000, first_lag_us=400, lag_us=3000, **fields)
+    of, slack_of = BY_ID[metric].of, BY_ID[metric].slack
+    assert slack_of is not None
+    assert slack_of(seen) == pytest.approx(slack)
+    below, above = slack_of(seen)
+    for first, last in itertools.product((0, 200, 400), (0, 1500, 3000)):
+        times = [2_000_000 - first, 2_040_000 - last]
+        truth = record(token_times=times, first_visible=times[0], **fields)
+        for value, true in zip(of(seen), of(truth), strict=True):
+            assert value - below - 1e-9 <= true <= value + above + 1e-9
+
+
+def test_what_has_no_known_bound() -> None:
+    """The lag is measured for tokens only; other stamps have no error bar, rather than one of zero."""
+    assert {metric.id for metric in METRICS if metric.slack is None} == {"headers", "ttack", "tail", "late", "connect"}
+
+
+def test_a_role_only_event_stops_no_clock_but_its_own() -> None:
+    """The TTFT of vLLM's client would say 1.6 ms here, where the first token takes 250 ms (load-notes, 1)."""
+    seen = record(first_event=1_001_600, token_times=[1_250_000])
+    assert BY_ID["ttft"].of(seen) == [250.0]
+    assert BY_ID["ttack"].of(seen) == pytest.approx([1.6])
+
+
+def test_intended_latency_sees_what_service_latency_hides() -> None:
+    """A request that waited two seconds for its turn took two seconds longer for whoever came on time."""
+    seen = record(scheduled=1_000_000, dispatched=3_000_000, token_times=[3_100_000])
+    assert BY_ID["ttft"].of(seen) == [100.0]
+    assert BY_ID["ttft_intended"].of(seen) == [2100.0]

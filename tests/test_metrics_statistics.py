@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgauge.metrics.statistics import CERTIFIED_P99, MINIMUM_P99, quantile
+from streamgauge.metrics.statistics import (
+    CERTIFIED_P99,
+    MINIMUM_P99,
+    Clusters,
+    binomial_at_most,
+    quantile,
+    share_interval,
+)
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 
@@ -80,3 +87,99 @@ def test_certified_from() -> None:
     assert quantile(range(MINIMUM_P99), 0.99).value is not None
     assert not quantile(range(CERTIFIED_P99 - 1), 0.99).certified
     assert quantile(range(CERTIFIED_P99), 0.99).certified
+
+
+@pytest.mark.parametrize("n", [1, 7, 60, 500])
+@pytest.mark.parametrize("p", [0.01, 0.5, 0.95])
+def test_binomial_by_brute_force(n: int, p: float) -> None:
+    """The distribution function is the sum of its terms."""
+    for k in range(-1, n + 1):
+        brute = sum(math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in range(k + 1))
+        assert binomial_at_most(k, n, p) == pytest.approx(brute, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "low", "high"),
+    [(0, 10, 0.0, 0.3085), (5, 10, 0.1871, 0.8129), (10, 10, 0.6915, 1.0), (1, 100, 0.00025, 0.0545), (0, 0, 0.0, 1.0)],
+)
+def test_share_interval(k: int, n: int, low: float, high: float) -> None:
+    """Known intervals of Clopper and Pearson; of 0 of n the upper end is 1 - 0.025^(1/n)."""
+    assert share_interval(k, k, n) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_a_large_sample_takes_no_time() -> None:
+    """Ten million values cost a few thousand terms, and the interval closes around the share."""
+    low, high = share_interval(9_900_000, 9_900_000, 10_000_000)
+    assert low < 0.99 < high
+    assert high - low < 2e-4
+    found = quantile(range(10_000_000), 0.99)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low < 2500
+
+
+@given(groups=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1), data=st.data())
+def test_clusters_ignore_order(groups: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Whoever comes first, the sample is worth the same, and never more than it holds."""
+    worths = set()
+    for order in (groups, data.draw(st.permutations(groups))):
+        found = Clusters()
+        for kept, rest in order:
+            found.add(kept, kept + rest)
+        worths.add(found.worth)
+        assert 0 <= found.worth <= found.n
+    assert len(worths) == 1
+
+
+def test_equal_values_of_one_request_are_worth_one() -> None:
+    """Ten requests of a hundred values each, all alike within a request, tell as much as ten values (nearly: 9)."""
+    found = Clusters()
+    for number in range(10):
+        found.add(100 if number < 6 else 0, 100)
+    assert (found.kept, found.n) == (600, 1000)
+    assert found.worth == 9
+
+
+def test_independent_values_are_worth_themselves() -> None:
+    """Where requests do not differ by more than chance, nothing is taken off."""
+    source = random.Random(3)
+    found = Clusters()
+    for _ in range(2000):
+        found.add(sum(source.random() < 0.9 for _ in range(20)), 20)
+    assert found.worth > 0.9 * found.n
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.99])
+def test_coverage_with_clusters(p: float) -> None:
+    """
+    Slow and fast requests: the naive interval of pooled gaps misses the truth in every second run or more, ours hardly does.
+
+    Each request draws a speed, and its forty gaps lie around it; the truth comes from a sample ten thousand times as large.
+    """
+    source = random.Random(5)
+
+    def request() -> list[float]:
+        speed = source.lognormvariate(0, 0.5)
+        return [speed * source.uniform(0.9, 1.1) for _ in range(40)]
+
+    truth = quantile(sorted(value for _ in range(20_000) for value in request()), p).value
+    assert truth is not None
+    naive = ours = 0
+    for _ in range(100):
+        sample = [request() for _ in range(300)]
+        ordered = sorted(value for values in sample for value in values)
+        seen = quantile(ordered, p)
+        assert seen.value is not None
+        found = Clusters()
+        for values in sample:
+            found.add(sum(value <= seen.value for value in values), len(values))
+        worth = quantile(ordered, p, found.worth)
+        assert worth.worth < 0.2 * worth.n
+        naive += _holds(seen.low, truth, seen.high)
+        ours += _holds(worth.low, truth, worth.high)
+    assert naive < 60
+    assert ours >= 88
+
+
+def _holds(low: float | None, truth: float, high: float | None) -> bool:
+    return (low is None or low <= truth) and (high is None or truth <= high)

@@ -18,6 +18,8 @@ __all__ = [
     "LOAD",
     "META",
     "RECORDS",
+    "SERVER_METRICS",
+    "TELEMETRY",
     "TRACEABILITY",
     "VERSION",
     "exchange_from_line",
@@ -34,6 +36,8 @@ BLOBS = "blobs-{}.bin"
 FINDINGS = "findings.jsonl"
 RECORDS = "records-{}.jsonl"
 LOAD = "load.json"
+TELEMETRY = "telemetry-{}.jsonl"
+SERVER_METRICS = "server-metrics.jsonl"
 GATE = "gate.json"
 INFERRED = "inferred.json"
 TRACEABILITY = "traceability.json"

@@ -17,6 +17,8 @@ from streamgauge.bundle.layout import (
     LOAD,
     META,
     RECORDS,
+    SERVER_METRICS,
+    TELEMETRY,
     TRACEABILITY,
     VERSION,
     exchange_from_line,
@@ -99,6 +101,11 @@ class Bundle:
         return found
 
     @functools.cached_property
+    def server_metrics(self) -> list[dict[str, Any]]:
+        """What the server counted beside a load run, and what was wrong with its page; empty when it was not asked."""
+        return list(read_lines(self.path / SERVER_METRICS))
+
+    @functools.cached_property
     def exchanges(self) -> dict[str, Exchange]:
         """Every exchange by its id, in the order of recording."""
         found: dict[str, Exchange] = {}
@@ -123,7 +130,14 @@ class Bundle:
 
     def record_lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The lines of every record file, with the file's name: anchors and records."""
-        for path in sorted(self.path.glob(RECORDS.format("*"))):
+        return self._lines(RECORDS)
+
+    def telemetry_lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The lines of every telemetry file, with the file's name: samples and calibrations."""
+        return self._lines(TELEMETRY)
+
+    def _lines(self, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for path in sorted(self.path.glob(pattern.format("*"))):
             for line in read_lines(path):
                 yield path.name, line
 

@@ -24,7 +24,10 @@ class Metric:
         source: whose definition it is, and where others differ.
         needs: the record's fields without which it has no value.
         of: its values for one record, whatever its outcome; none where it is undefined (never 0 instead).
+        slack: how much lower, and how much higher, the true values of a record may be, since this client was busy when
+            the bytes came; None where no bound is known.
         estimated: whether the values rest on an assumption that the record cannot prove.
+        pooled: whether a record has many values, kept in a histogram; else it has one at most, kept exactly.
     """
 
     id: str
@@ -34,7 +37,9 @@ class Metric:
     source: str
     needs: tuple[str, ...]
     of: Callable[[Record], Sequence[float]]
+    slack: Callable[[Record], tuple[float, float]] | None = None
     estimated: bool = False
+    pooled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,20 @@ def _milliseconds(later: int, earlier: int) -> float:
     return (later - earlier) / 1000
 
 
+def _headers(record: Record) -> list[float]:
+    return [_milliseconds(record.headers, record.dispatched)] if record.headers is not None else []
+
+
+def _ttack(record: Record) -> list[float]:
+    return [_milliseconds(record.first_event, record.dispatched)] if record.first_event is not None else []
+
+
 def _ttft(record: Record) -> list[float]:
     return [_milliseconds(record.token_times[0], record.dispatched)] if record.token_times else []
+
+
+def _ttft_intended(record: Record) -> list[float]:
+    return [_milliseconds(record.token_times[0], record.scheduled)] if record.token_times else []
 
 
 def _ttfo(record: Record) -> list[float]:
@@ -80,6 +97,8 @@ def _itl(record: Record) -> list[float]:
     tokens, gaps = credible_tokens(record), record.gaps_us
     if tokens is None or tokens < 2:
         return []
+    if tokens == len(record.token_times):
+        return [gap / 1000 for gap in gaps]
     values: list[float] = []
     waited = 0
     for index, gap in enumerate(gaps):
@@ -92,16 +111,65 @@ def _itl(record: Record) -> list[float]:
 
 
 def _e2e(record: Record) -> list[float]:
-    if not record.stream:
-        return [_milliseconds(record.closed, record.dispatched)]
-    return [_milliseconds(record.token_times[-1], record.dispatched)] if record.token_times else []
+    return [_milliseconds(over, record.dispatched) for over in _over(record)]
+
+
+def _e2e_intended(record: Record) -> list[float]:
+    return [_milliseconds(over, record.scheduled) for over in _over(record)]
+
+
+def _over(record: Record) -> list[int]:
+    return record.token_times[-1:] if record.stream else [record.closed]
+
+
+def _tail(record: Record) -> list[float]:
+    return [_milliseconds(record.closed, record.token_times[-1])] if record.token_times else []
+
+
+def _late(record: Record) -> list[float]:
+    return [_milliseconds(record.dispatched - record.connect_us, record.scheduled)]
 
 
 def _connect(record: Record) -> list[float]:
     return [record.connect_us / 1000] if record.connect_us else []
 
 
+def _first_lag(record: Record) -> tuple[float, float]:
+    return record.first_lag_us / 1000, 0.0
+
+
+def _any_lag(record: Record) -> tuple[float, float]:
+    return record.lag_us / 1000, 0.0
+
+
+def _lag_of_two(record: Record) -> tuple[float, float]:
+    return record.lag_us / 1000, record.lag_us / 1000
+
+
+def _lag_spread(record: Record) -> tuple[float, float]:
+    rest = max(record.tokens - 1, 1)
+    return record.lag_us / 1000 / rest, record.first_lag_us / 1000 / rest
+
+
 METRICS: tuple[Metric, ...] = (
+    Metric(
+        "headers",
+        "Time to headers",
+        "ms",
+        "headers - dispatched",
+        "Service latency until the final status line and header fields were read.",
+        ("dispatched", "headers"),
+        _headers,
+    ),
+    Metric(
+        "ttack",
+        "Time to first event",
+        "ms",
+        "first_event - dispatched",
+        "llm-load-test's tt_ack: a role-only chunk stops this clock, and no other.",
+        ("dispatched", "first_event"),
+        _ttack,
+    ),
     Metric(
         "ttft",
         "Time to first token",
@@ -111,6 +179,18 @@ METRICS: tuple[Metric, ...] = (
         "vLLM also lets a role-only chunk stop the clock.",
         ("dispatched", "token_times"),
         _ttft,
+        _first_lag,
+    ),
+    Metric(
+        "ttft_intended",
+        "Time to first token, as intended",
+        "ms",
+        "token_times[0] - scheduled",
+        "Intended latency: lateness and connecting count too, as for somebody who came when the schedule says. Without it a "
+        "stalled server slows the client down and hides its own stall (coordinated omission).",
+        ("scheduled", "token_times"),
+        _ttft_intended,
+        _first_lag,
     ),
     Metric(
         "ttfo",
@@ -121,6 +201,7 @@ METRICS: tuple[Metric, ...] = (
         "Equal to TTFT where there is no reasoning.",
         ("dispatched", "first_visible"),
         _ttfo,
+        _any_lag,
     ),
     Metric(
         "tpot",
@@ -131,15 +212,19 @@ METRICS: tuple[Metric, ...] = (
         "GuideLLM includes TTFT. A single event is known to carry every token (n1 = tokens): undefined.",
         ("token_times", "completion_tokens"),
         _tpot,
+        _lag_spread,
     ),
     Metric(
         "gap",
         "Gap between events",
         "ms",
         "token_times[i + 1] - token_times[i], pooled over all requests",
-        "vLLM's ITL without the gaps to role, usage and finish-only events; what a reader sees as a stall.",
+        "vLLM's ITL without the gaps to role, usage and finish-only events; what a reader sees as a stall. Estimated "
+        "where answers were judged at their ends only.",
         ("token_times",),
         _gap,
+        _lag_of_two,
+        pooled=True,
     ),
     Metric(
         "itl",
@@ -150,7 +235,9 @@ METRICS: tuple[Metric, ...] = (
         "Gaps weighted by their tokens. Estimated: servers do not say how many tokens one event carries.",
         ("token_times", "completion_tokens"),
         _itl,
+        _lag_of_two,
         estimated=True,
+        pooled=True,
     ),
     Metric(
         "e2e",
@@ -160,6 +247,35 @@ METRICS: tuple[Metric, ...] = (
         "Service latency until the last token; vLLM and SGLang stop at the end of the stream instead.",
         ("dispatched", "token_times", "closed"),
         _e2e,
+        _any_lag,
+    ),
+    Metric(
+        "e2e_intended",
+        "End-to-end latency, as intended",
+        "ms",
+        "stream: token_times[-1] - scheduled; whole answer: closed - scheduled",
+        "Intended latency until the last token; see TTFT_INTENDED.",
+        ("scheduled", "token_times", "closed"),
+        _e2e_intended,
+        _any_lag,
+    ),
+    Metric(
+        "tail",
+        "Time from last token to close",
+        "ms",
+        "closed - token_times[-1]",
+        "Usage, [DONE] and the end of the transfer: what vLLM and SGLang count as latency beyond E2E.",
+        ("token_times", "closed"),
+        _tail,
+    ),
+    Metric(
+        "late",
+        "Lateness of dispatch",
+        "ms",
+        "dispatched - connect_us - scheduled",
+        "How late this client began what the schedule (in a closed loop: its user) wanted; connecting is a figure of its own.",
+        ("scheduled", "dispatched", "connect_us"),
+        _late,
     ),
     Metric(
         "connect",
@@ -180,13 +296,14 @@ RATES: tuple[Rate, ...] = (
         "tok/s",
         "tokens whose event lies in the steady window / length of the window; a request's tokens are spread "
         "evenly over its token-bearing events, a whole answer's arrive when it closes; every outcome counts",
-        "Window: all users running until the first planned stop, so neither ramp nor drain dilutes it.",
+        "Window: all users running and the warm-up over, until the first planned stop, so neither ramp nor drain dilutes it. "
+        "Answers to the warm-up that are still coming in it count: the server works for them.",
     ),
     Rate(
         "output_tokens_per_s_whole",
         "Output tokens per second, whole run",
         "tok/s",
-        "all tokens / (last closed - first dispatched)",
+        "all tokens / (last closed - first dispatched), without the requests of the warm-up",
         "As vLLM and AIPerf compute it: ramp and drain included.",
     ),
     Rate(
@@ -195,6 +312,14 @@ RATES: tuple[Rate, ...] = (
         "1/s",
         "requests with outcome ok that closed in the steady window / length of the window",
         "Successes only.",
+    ),
+    Rate(
+        "good_per_s",
+        "Good requests per second",
+        "1/s",
+        "requests with outcome ok that kept each latency objective and closed in the steady window / length of the window",
+        "Goodput of DistServe (OSDI 2024) as a rate; equal to completed requests where no latency is limited. The share is "
+        "that of all scheduled requests, those included that failed, were dropped or left no record.",
     ),
 )
 """Figures of the whole run, computed in :mod:`streamgauge.metrics.summary`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-__all__ = ["Anchor", "Outcome", "Record", "TokenSource"]
+__all__ = ["Anchor", "Judged", "Outcome", "Record", "TokenSource"]
 
 
 class Outcome(enum.StrEnum):
@@ -52,6 +52,19 @@ class Outcome(enum.StrEnum):
     """Still running when the run ended."""
 
 
+class Judged(enum.StrEnum):
+    """How closely an answer was looked at."""
+
+    ALL = "all"
+    """Every event was parsed and held against its schema."""
+
+    ENDS = "ends"
+    """
+    Only what comes before and with the first token, and from the finish reason on; between, bytes were counted, so that
+    the times of tokens are estimates.
+    """
+
+
 class TokenSource(enum.StrEnum):
     """Where the number of tokens comes from."""
 
@@ -81,7 +94,8 @@ class Record:
         target, operation: what was asked.
         stream: whether a stream was asked for.
         dispatched: when the client began to send, once connected: the start of the service latency.
-        scheduled: when the schedule wanted it sent; equal to `dispatched` in a closed loop.
+        scheduled: when the schedule wanted it sent, the start of the intended latency; in a closed loop, when its user
+            wanted to send it (before it had a connection).
         connect_us: how long the connection took; 0 on a kept one.
         written: `send` of the last byte returned.
         headers: the final status line and header fields had arrived.
@@ -94,6 +108,11 @@ class Record:
         closed: the exchange was over, however it ended.
         prompt_tokens, completion_tokens: by the server's usage; None when it sent none.
         max_tokens: how many were asked for.
+        warm_up: whether it belongs to the warm-up and counts in no figure.
+        judged: how closely the answer was looked at.
+        violations: how many events (or whole bodies) broke their schema; `detail` says what was wrong with the first.
+        first_lag_us: the first token may have come so much earlier than its stamp says, since this client was busy.
+        lag_us: the same of the token-bearing event for which it was largest.
     """
 
     id: str
@@ -120,6 +139,11 @@ class Record:
     completion_tokens: int | None = None
     max_tokens: int = 0
     body_bytes: int = 0
+    warm_up: bool = False
+    judged: Judged = Judged.ALL
+    violations: int = 0
+    first_lag_us: int = 0
+    lag_us: int = 0
 
     @property
     def tokens(self) -> int:
@@ -150,7 +174,7 @@ class Record:
     @classmethod
     def from_line(cls, line: dict[str, Any]) -> "Record":
         """The inverse of :meth:`line`."""
-        data = dict(line, outcome=Outcome(line["outcome"]))
+        data = dict(line, outcome=Outcome(line["outcome"]), judged=Judged(line.get("judged", Judged.ALL)))
         if "token_times" in data:
             data["token_times"] = list(accumulate(data["token_times"]))
         return cls(**data)

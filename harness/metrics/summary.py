@@ -1,42 +1,18 @@
 """Folds the records of a run into its figures: counts, distributions, rates and warnings. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
-from statistics import fmean
 
-from streamgauge.metrics.definitions import METRICS, Metric, credible_tokens
+from streamgauge.metrics.definitions import METRICS, credible_tokens
+from streamgauge.metrics.distribution import Distribution, distribution_of
+from streamgauge.metrics.goodput import Goodput, goodput, is_good
+from streamgauge.metrics.notes import notes_on
 from streamgauge.metrics.record import Outcome, Record, TokenSource
-from streamgauge.metrics.statistics import CERTIFIED_P99, MINIMUM_P99, Quantile, quantile
+from streamgauge.metrics.slo import Slo
 
 __all__ = ["Distribution", "Summary", "summarise", "token_arrivals"]
-
-_MISMATCH = 0.02
-"""From so large a share on, usage and event count are said to differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """
-    One metric over the successful requests of a run.
-
-    Attributes:
-        n: how many values.
-        mean, low, high: their mean, smallest and largest, in the metric's unit.
-        p50, p90, p95, p99: quantiles with their 95 % intervals.
-        ordered: the values, ascending.
-    """
-
-    n: int
-    mean: float
-    low: float
-    high: float
-    p50: Quantile
-    p90: Quantile
-    p95: Quantile
-    p99: Quantile
-    ordered: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +21,84 @@ class Summary:
     The figures of a load run.
 
     Attributes:
-        requests: how many records there are, whatever became of them.
+        requests: how many records count, whatever became of them: all but the warm-up's.
+        warm_up: how many belong to the warm-up.
+        scheduled: how many requests the schedule had, warm-up included; None in a closed loop.
+        missing: how many of these left no record.
         outcomes: how many ended how; only outcomes that occur.
+        violations: how many events (or whole bodies) broke their schema.
         distributions: by metric id; a metric without a single value is absent. Successful requests only.
+        goodput: the share of good requests among all that were scheduled; None without any.
         output_tokens_per_s: inside the steady window; None when there is none.
         output_tokens_per_s_whole: from the first dispatch to the last close; None when nothing was sent.
         requests_per_s: successes that closed inside the window; None when there is none.
+        good_per_s: those of them that were good.
         token_sources: how many successful requests had their tokens counted how.
         notes: what a reader must know before believing the figures, most important first.
     """
 
     requests: int
+    warm_up: int
+    scheduled: int | None
+    missing: int
     outcomes: dict[Outcome, int]
+    violations: int
     distributions: dict[str, Distribution]
+    goodput: Goodput | None
     output_tokens_per_s: float | None
     output_tokens_per_s_whole: float | None
     requests_per_s: float | None
+    good_per_s: float | None
     token_sources: dict[TokenSource, int]
     notes: list[str]
 
 
-def summarise(records: Sequence[Record], window_us: tuple[int, int] | None) -> Summary:
+def summarise(
+    records: Sequence[Record],
+    window_us: tuple[int, int] | None,
+    *,
+    scheduled: int | None = None,
+    slos: Sequence[Slo] = (),
+) -> Summary:
     """
     The figures of a run; the order of the records makes no difference.
+
+    What is about requests leaves the warm-up's out. What is about the steady window counts all that happens in it, answers
+    to the warm-up included, but the window does not begin before the first request that counts.
 
     Args:
         records: of all workers, on one clock (:func:`streamgauge.metrics.run.load_records`).
         window_us: start and end of the steady window on that clock; None when the run never had one.
+        scheduled: how many requests the schedule had, warm-up included; None in a closed loop.
+        slos: the limits of latency that a good request keeps.
     """
-    window = window_us if window_us is not None and window_us[1] > window_us[0] else None
-    successes = [record for record in records if record.outcome is Outcome.OK]
-    distributions = {metric.id: found for metric in METRICS if (found := _distribution(metric, successes))}
-    outcomes = Counter(record.outcome for record in records)
+    counted = [record for record in records if not record.warm_up]
+    warm_up = len(records) - len(counted)
+    window = _window(window_us, counted) if warm_up else window_us
+    window = window if window is not None and window[1] > window[0] else None
+    missing = max((scheduled or 0) - len(records), 0)
+    successes = [record for record in counted if record.outcome is Outcome.OK]
+    distributions = {metric.id: found for metric in METRICS if (found := distribution_of(metric, successes))}
+    outcomes = Counter(record.outcome for record in counted)
     sources = Counter(record.token_source for record in successes)
+    closed = [
+        record for record in records if record.outcome is Outcome.OK and window and _inside(record.closed, window)
+    ]
     return Summary(
-        requests=len(records),
+        requests=len(counted),
+        warm_up=warm_up,
+        scheduled=scheduled,
+        missing=missing,
         outcomes={outcome: outcomes[outcome] for outcome in Outcome if outcome in outcomes},
+        violations=sum(record.violations for record in counted),
         distributions=distributions,
-        output_tokens_per_s=_tokens_per_s(records, *window) if window else None,
-        output_tokens_per_s_whole=_tokens_per_s_whole(records),
-        requests_per_s=_requests_per_s(successes, *window) if window else None,
+        goodput=goodput(counted, slos, len(counted) + missing),
+        output_tokens_per_s=_per_s(_tokens(records, window), window) if window else None,
+        output_tokens_per_s_whole=_tokens_per_s_whole(counted),
+        requests_per_s=_per_s(len(closed), window) if window else None,
+        good_per_s=_per_s(sum(is_good(record, slos) for record in closed), window) if window else None,
         token_sources={source: sources[source] for source in TokenSource if source in sources},
-        notes=[
-            *_failure_notes(records, outcomes),
-            *_window_notes(window),
-            *_token_notes(successes),
-            *_quantile_notes(distributions),
-        ],
+        notes=notes_on(counted, distributions, window=window, warm_up=warm_up, scheduled=scheduled, missing=missing),
     )
 
 
@@ -107,83 +114,28 @@ def token_arrivals(record: Record) -> Iterator[tuple[int, float]]:
         yield record.closed, float(record.tokens)
 
 
-def _distribution(metric: Metric, records: Sequence[Record]) -> Distribution | None:
-    values = sorted(value for record in records for value in metric.of(record))
-    if not values:
+def _window(window: tuple[int, int] | None, counted: Sequence[Record]) -> tuple[int, int] | None:
+    if window is None or not counted:
         return None
-    return Distribution(
-        n=len(values),
-        mean=fmean(values),
-        low=values[0],
-        high=values[-1],
-        p50=quantile(values, 0.50),
-        p90=quantile(values, 0.90),
-        p95=quantile(values, 0.95),
-        p99=quantile(values, 0.99),
-        ordered=tuple(values),
-    )
+    return max(window[0], min(record.scheduled for record in counted)), window[1]
 
 
-def _tokens_per_s(records: Sequence[Record], start: int, end: int) -> float:
-    arrivals = (tokens for record in records for time, tokens in token_arrivals(record) if start <= time < end)
-    return fsum(arrivals) / ((end - start) / 1_000_000)
+def _inside(time: int, window: tuple[int, int]) -> bool:
+    return window[0] <= time < window[1]
 
 
-def _tokens_per_s_whole(records: Sequence[Record]) -> float | None:
-    sent = [record for record in records if record.outcome is not Outcome.DROPPED]
+def _per_s(amount: float, window: tuple[int, int]) -> float:
+    return amount / ((window[1] - window[0]) / 1_000_000)
+
+
+def _tokens(records: Iterable[Record], window: tuple[int, int]) -> float:
+    return fsum(tokens for record in records for time, tokens in token_arrivals(record) if _inside(time, window))
+
+
+def _tokens_per_s_whole(counted: Sequence[Record]) -> float | None:
+    sent = [record for record in counted if record.outcome is not Outcome.DROPPED]
     start = min((record.dispatched for record in sent), default=0)
     end = max((record.closed for record in sent), default=0)
     if end <= start:
         return None
-    return fsum(tokens for record in sent for _, tokens in token_arrivals(record)) / ((end - start) / 1_000_000)
-
-
-def _requests_per_s(successes: Sequence[Record], start: int, end: int) -> float:
-    return sum(start <= record.closed < end for record in successes) / ((end - start) / 1_000_000)
-
-
-def _failure_notes(records: Sequence[Record], outcomes: Counter[Outcome]) -> Iterator[str]:
-    failed = len(records) - outcomes[Outcome.OK]
-    if failed:
-        yield (
-            f"{failed} of {len(records)} requests did not succeed; latencies are those of the successful "
-            "ones only, so slow failures do not show in them."
-        )
-
-
-def _window_notes(window: tuple[int, int] | None) -> Iterator[str]:
-    if window is None:
-        yield "There was no steady window: only the whole run's throughput is known, ramp and drain included."
-
-
-def _token_notes(successes: Sequence[Record]) -> Iterator[str]:
-    counted = [record for record in successes if record.completion_tokens is not None and record.token_times]
-    usage = sum(record.tokens for record in counted)
-    events = sum(len(record.token_times) for record in counted)
-    if events and abs(usage - events) / events > _MISMATCH:
-        yield (
-            f"Usage reports {usage} tokens where {events} token-bearing events came "
-            f"({usage / events:.2f} tokens per event)."
-        )
-        if usage > events:
-            yield "Events carry several tokens: gaps are between events, not tokens; ITL spreads them evenly."
-    doubtful = sum(credible_tokens(record) is None for record in counted)
-    if doubtful:
-        yield f"Usage is not plausible for {doubtful} requests; their tokens are counted by events."
-    estimated = sum(record.completion_tokens is None for record in successes)
-    if estimated:
-        yield (
-            f"{estimated} of {len(successes)} successful requests came without usage; "
-            "their tokens are counted by events."
-        )
-
-
-def _quantile_notes(distributions: dict[str, Distribution]) -> Iterator[str]:
-    refused = [name.upper() for name, found in distributions.items() if found.p99.value is None]
-    uncertified = [
-        name.upper() for name, found in distributions.items() if found.p99.value is not None and not found.p99.certified
-    ]
-    if refused:
-        yield f"p99 is refused below {MINIMUM_P99} values: {', '.join(refused)}."
-    if uncertified:
-        yield f"p99 is uncertified below {CERTIFIED_P99} values: {', '.join(uncertified)}."
+    return _per_s(fsum(tokens for record in sent for _, tokens in token_arrivals(record)), (start, end))

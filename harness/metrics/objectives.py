@@ -1,0 +1,182 @@
+"""What became of each service level objective: kept, broken, or not to be told from this run."""
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamgauge.metrics.definitions import Metric
+from streamgauge.metrics.distribution import Edge, ordered_values, values_within
+from streamgauge.metrics.goodput import Goodput
+from streamgauge.metrics.record import Outcome, Record
+from streamgauge.metrics.slo import Slo
+from streamgauge.metrics.statistics import binomial_at_most, quantile, share_interval
+
+__all__ = ["NO_FAILURE", "Kept", "Objective", "judge_slo"]
+
+NO_FAILURE = (Outcome.OK, Outcome.UNFINISHED_AT_STOP)
+"""Outcomes that are no errors: a request that still ran when the run ended says nothing."""
+
+_MOST = 10_000_000
+"""More requests than this nobody sends to settle a question."""
+
+
+class Kept(enum.StrEnum):
+    """Whether an objective was kept."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, no password
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """
+    What became of one objective.
+
+    Attributes:
+        slo: what was to be kept.
+        kept: whether it was, with 95 % confidence.
+        value: the quantile in ms, or the share between 0 and 1, as it was seen; None when there is none or it is refused.
+        low, high: ends of its 95 % interval, the doubt about this client's own delays included; None where unbounded.
+        n: how many values, or requests, it rests on.
+        reason: one sentence: what was seen, and if that is not enough, what would settle it.
+    """
+
+    slo: Slo
+    kept: Kept
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Between `least` and `most` of n (worth `worth` independent ones, of so many requests) are as they should be."""
+
+    least: int
+    most: int
+    n: int
+    worth: int
+    requests: int
+
+    def interval(self) -> tuple[float, float]:
+        return self._between(self.least, self.most)
+
+    def would_do(self, required: float) -> bool:
+        """Whether it could be told from so many requests, if only it were known which of the doubtful ones count."""
+        return self._between(self.least, self.least)[1] < required or self._between(self.most, self.most)[0] >= required
+
+    def _between(self, least: int, most: int) -> tuple[float, float]:
+        return share_interval(
+            math.floor(least / self.n * self.worth), math.ceil(most / self.n * self.worth), self.worth
+        )
+
+
+def judge_slo(slo: Slo, records: Sequence[Record], goodput: Goodput | None, missing: int = 0) -> Objective:
+    """
+    Whether a run kept an objective: when the whole 95 % interval does, it passes, when the whole interval breaks it, it fails.
+
+    A latency limit at quantile p is a statement about a share: at least p of all values are within it. So one interval
+    for shares (Clopper and Pearson) serves all objectives; for quantiles it is the same as the interval of order
+    statistics, and it holds for few values too. Each value counts with all that this client's own delay leaves open.
+    Values of one request count as fewer independent ones. A limit that allows nothing at all (`errors<=0%`,
+    `goodput>=100%`) no sample can prove; it is taken to speak about this run.
+
+    Args:
+        slo: the objective.
+        records: those that count (no warm-up).
+        goodput: of these records, under all objectives.
+        missing: how many scheduled requests left no record.
+    """
+    if slo.latency is not None and slo.p is not None:
+        return _latency(slo, slo.latency, slo.p, records)
+    if slo.metric == "goodput":
+        share = _Share(goodput.least, goodput.most, goodput.n, goodput.n, goodput.n) if goodput else None
+        said = f"{goodput.good} of {goodput.n} requests are good" if goodput else ""
+        return _share(slo, share, goodput.share if goodput else None, slo.limit, said)
+    ended = [record for record in records if record.outcome is not Outcome.UNFINISHED_AT_STOP]
+    failed = sum(record.outcome not in NO_FAILURE for record in ended)
+    n = len(ended) + missing
+    share = _Share(len(ended) - failed, n - failed, n, n, n) if n else None
+    return _share(slo, share, failed / n if n else None, 1 - slo.limit, f"{failed} of {n} requests failed")
+
+
+def _latency(slo: Slo, metric: Metric, p: float, records: Sequence[Record]) -> Objective:
+    successes = [record for record in records if record.outcome is Outcome.OK]
+    slowest, seen, fastest = (
+        values_within(metric, successes, slo.limit, edge) for edge in (Edge.HIGHEST, Edge.SEEN, Edge.LOWEST)
+    )
+    n = seen.n
+    if not n:
+        return Objective(slo, Kept.INCONCLUSIVE, None, None, None, 0, "no successful request has a value")
+    worth = min(slowest.worth, seen.worth, fastest.worth) if metric.pooled else n
+    requests = sum(bool(metric.of(record)) for record in successes)
+    share = _Share(slowest.kept, fastest.kept, n, worth, requests)
+    low, value, high = (quantile(ordered_values(metric, successes, edge), p, worth) for edge in Edge)
+    shown = "" if value.value is None else f"p{p * 100:g} is {value.value:.1f} ms, "
+    said = f"{shown}{seen.kept} of {n} values are within {slo.limit:g} ms"
+    kept, why = _weigh(share, p)
+    return Objective(slo, kept, value.value, low.low, high.high, n, said + why)
+
+
+def _share(slo: Slo, share: _Share | None, value: float | None, required: float, said: str) -> Objective:
+    if share is None:
+        return Objective(slo, Kept.INCONCLUSIVE, None, None, None, 0, "no request was made")
+    low, high = share.interval()
+    if slo.metric == "errors":
+        low, high = 1 - high, 1 - low
+    kept, why = _weigh(share, required)
+    return Objective(slo, kept, value, low, high, share.n, said + why)
+
+
+def _weigh(share: _Share, required: float) -> tuple[Kept, str]:
+    """Whether the share that is as it should be is at least the one required."""
+    if required >= 1:
+        if share.most < share.n:
+            return Kept.FAIL, ""
+        return (Kept.PASS, "") if share.least == share.n else (Kept.INCONCLUSIVE, _undecided(share))
+    least, most = share.interval()
+    if least >= required:
+        return Kept.PASS, ""
+    if most < required:
+        return Kept.FAIL, ""
+    if share.would_do(required):
+        return Kept.INCONCLUSIVE, _undecided(share)
+    needed = _needed(share, required)
+    if needed is None:
+        return Kept.INCONCLUSIVE, "; that is too close to the limit for any number of requests to tell"
+    return Kept.INCONCLUSIVE, f"; about {needed} requests like these would settle it"
+
+
+def _undecided(share: _Share) -> str:
+    return (
+        f"; {share.most - share.least} may lie on either side, since this client was late or has no record of them: "
+        "less load for each process, or a machine of its own, would settle it"
+    )
+
+
+def _needed(share: _Share, required: float) -> int | None:
+    """About how many requests with the same shares would settle it; None when more than anybody sends."""
+    passes = share.least / share.n >= required
+    seen = (share.least if passes else share.most) / share.n
+
+    def settled(worth: int) -> bool:
+        if passes:
+            return 1 - binomial_at_most(math.floor(seen * worth) - 1, worth, required) <= 0.025
+        return binomial_at_most(math.ceil(seen * worth), worth, required) <= 0.025
+
+    high = max(share.worth, 1)
+    while not settled(high):
+        if high > _MOST:
+            return None
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if settled(middle) else (middle, high)
+    requests = math.ceil(high * share.requests / max(share.worth, 1))
+    digits = int(10 ** max(len(str(requests)) - 2, 0))
+    return -(-requests // digits) * digits
