@@ -45,6 +45,6 @@ def traceability_text(name: str) -> bytes:
 
 @functools.cache
 def schema(name: str) -> dict[str, Any]:
-    """One of our own JSON Schemas: `bundle`, `config`, `profile`, `baseline` or `traceability`."""
+    """One of our own JSON Schemas: `bundle`, `config`, `scenario`, `profile`, `baseline` or `traceability`."""
     loaded: dict[str, Any] = json.loads(_SPEC.joinpath(f"{name}.schema.json").read_bytes())
     return loaded

@@ -11,23 +11,21 @@ from pathlib import Path
 
 from streamgauge import catalog
 from streamgauge.config import KEY_VARIABLE
-from streamgauge.contract.document import load_document
+from streamgauge.contract.document import Document, load_document
 from streamgauge.contract.profile import load_profile
 from streamgauge.errors import UsageError
 from streamgauge.load.arguments import HEADERS_VARIABLE
 from streamgauge.load.plan import LoadPlan
+from streamgauge.load.scenario import scenario_of
 from streamgauge.target import Target
 
-__all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "STOP_TIMEOUT_S", "locust_command", "locust_environment", "refuse_owned"]
+__all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "locust_command", "locust_environment", "refuse_owned"]
 
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 """The locustfile that ships with streamgauge."""
 
 PARENT_VARIABLE = "STREAMGAUGE_LOAD_PARENT"
 """Set in the environment of a Locust that `streamgauge load` has started, which then ends with its parent."""
-
-STOP_TIMEOUT_S = 30
-"""So long may requests in flight go on after the end of the run."""
 
 _OWNED: dict[str, str] = {
     "-f": "our own locustfile; run `locust` itself for another",
@@ -67,24 +65,18 @@ def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
         directory: where the records go.
         scratch: an empty folder for what the child has to be told in files.
     """
-    target, operation = plan.target, plan.operation
+    target = plan.target
     options: dict[str, object] = {
         "--users": plan.users,
         "--spawn-rate": plan.users,
         "--run-time": f"{plan.duration_s}s",
-        "--stop-timeout": STOP_TIMEOUT_S,
+        "--stop-timeout": plan.drain_s,
         "--host": target.base_url,
         "--exit-code-on-error": 0,
-        "--sg-spec": _document(plan, scratch),
         "--sg-profile": _profile(plan, scratch),
-        "--sg-operation": operation.name,
-        "--sg-path": target.paths.get(operation.name),
         "--sg-model": target.model,
         "--sg-target": target.name,
-        "--sg-prompt-tokens": plan.prompt_tokens,
-        "--sg-max-tokens": plan.max_tokens,
-        "--sg-seed": plan.seed,
-        "--sg-requests": plan.requests,
+        "--sg-scenario": _scenario(plan, scratch),
         "--sg-output": directory.resolve(),
         **{
             name: path and Path(path).resolve()
@@ -95,12 +87,16 @@ def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
             )
         },
     }
-    switches = {"--sg-no-stream": not plan.streams, "--sg-insecure": target.insecure}
+    repeated = {
+        "--sg-spec": _documents(plan, scratch),
+        "--sg-path": [f"{name}={path}" for name, path in target.paths.items()],
+        "--sg-header": [f"{name}={value}" for name, value in _headers(target, secret=False).items()],
+    }
     return [
         *(sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"),
         *(f"{name}={value}" for name, value in options.items() if value is not None and value != ""),
-        *(name for name, on in switches.items() if on),
-        *(f"--sg-header={name}={value}" for name, value in _headers(target, secret=False).items()),
+        *(f"{name}={value}" for name, values in repeated.items() for value in values),
+        *(["--sg-insecure"] if target.insecure else []),
         *_master_port(plan.locust_arguments),
         *plan.locust_arguments,
     ]
@@ -130,13 +126,24 @@ def _headers(target: Target, *, secret: bool) -> dict[str, str]:
     return {name: value for name, value in target.headers.items() if target.is_secret_header(name) is secret}
 
 
-def _document(plan: LoadPlan, scratch: Path) -> str:
-    document = plan.operation.document
+def _documents(plan: LoadPlan, scratch: Path) -> list[str]:
+    """The documents of the mix, each once, as `--sg-spec` takes them."""
+    documents = {part.operation.document.name: part.operation.document for part in plan.mix}
+    return [_document(document, scratch) for document in documents.values()]
+
+
+def _document(document: Document, scratch: Path) -> str:
     if document.name in catalog.DOCUMENTS and load_document(document.name).sha256 == document.sha256:
         return document.name
     # The child gets what was read, not the path it was read from: the file may have changed meanwhile.
     path = scratch / f"{document.name}.json"
     path.write_text(json.dumps(document.raw, default=str), encoding="utf-8")
+    return str(path)
+
+
+def _scenario(plan: LoadPlan, scratch: Path) -> str:
+    path = scratch / "scenario.json"
+    path.write_text(json.dumps(scenario_of(plan), indent=2), encoding="utf-8")
     return str(path)
 
 

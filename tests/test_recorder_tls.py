@@ -21,7 +21,7 @@ from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.errors import ConfigError, UnreachableError
 from streamgauge.load.client import StreamClient
 from streamgauge.load.command import locust_command
-from streamgauge.load.plan import LoadPlan
+from streamgauge.load.plan import plan_for
 from streamgauge.metrics.record import Outcome
 from streamgauge.preflight import preflight
 from streamgauge.runs import describe_run
@@ -222,12 +222,12 @@ def test_load_shows_the_certificate(certificates: Certificates) -> None:
     both, _, _ = certificates.client()
     with scripted(answer(200), tls=certificates.server(client=certificates.ca_file)) as server:
         target = target_of(server.url, ca_file=certificates.ca_file, client_cert=both)
-        plan = LoadPlan(target, contract().operations[0])
+        plan = plan_for([target])
         request = plan.workload.request("t-1")
         outcomes = []
         for tls in (target.tls(), replace(target, client_cert=None).tls()):
             client = StreamClient(target.url(plan.operation), target.request_headers(target.credential), tls=tls)
-            outcomes.append(client.send(request).outcome)
+            outcomes.append(client.send(request).record.outcome)
             client.close()
         assert len(server.requests) == 1
     assert outcomes[0] not in (Outcome.TLS, Outcome.RESET)
@@ -237,7 +237,7 @@ def test_load_shows_the_certificate(certificates: Certificates) -> None:
 def test_load_passes_the_files_on(certificates: Certificates, tmp_path: Path) -> None:
     """The child runs in another folder: it gets whole paths."""
     target = target_of("https://h.example", client_cert="c.pem", client_key="k.pem")
-    command = locust_command(LoadPlan(target, contract().operations[0]), tmp_path, tmp_path)
+    command = locust_command(plan_for([target]), tmp_path, tmp_path)
     assert f"--sg-client-cert={Path('c.pem').resolve()}" in command
     assert f"--sg-client-key={Path('k.pem').resolve()}" in command
 

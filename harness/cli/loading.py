@@ -2,130 +2,240 @@
 
 import dataclasses
 import functools
-import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from streamgauge.cli.sections import Section
 from streamgauge.outcomes import ExitCode
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from streamgauge.bundle.writer import BundleWriter
+    from streamgauge.load.plan import LoadPlan
     from streamgauge.target import Target
 
 __all__ = ["LoadPart", "load_options"]
 
-_COUNT = click.IntRange(min=1)
-
-
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
-
-
-def _seconds(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
-    """A length of time in whole seconds, written as `90`, `20s`, `2m`, `1h` or `1m30s`."""
-    found = _DURATION.fullmatch(value.strip())
-    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
-    total = 3600 * hours + 60 * minutes + seconds
-    if total < 1:
-        raise click.BadParameter(f"{value!r} is no length of time; write 20s, 2m or 1m30s", ctx, parameter)
-    return total
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadPart:
-    """The load part of a run; see `--help` for the meaning of each member."""
+    """
+    The load part of a run.
 
-    users: int
-    duration: int
-    requests: int | None
-    prompt_tokens: int
-    max_tokens: int
-    no_stream: bool
+    Attributes:
+        settings: what flags and scenario file say, as `streamgauge.load.plan.plan_for` takes it.
+        seed: the user's, or one drawn anew.
+        locust_arguments: Locust's own.
+    """
+
+    settings: Mapping[str, Any]
     seed: int
-    operation: str | None
     locust_arguments: tuple[str, ...] = ()
+
+    def plan(self, targets: "Sequence[Target]") -> "LoadPlan":
+        """
+        The plan that this means for these targets.
+
+        Raises:
+            UsageError: it does not fit the targets, or Locust's own arguments contradict it.
+        """
+        from streamgauge.load.command import refuse_owned
+        from streamgauge.load.plan import plan_for
+
+        refuse_owned(self.locust_arguments)
+        settings = {**self.settings, "seed": self.seed, "locust_arguments": self.locust_arguments}
+        return plan_for(targets, **settings)
 
     def require_sense(self, targets: "Sequence[Target]") -> None:
         """
         Refuse what cannot be run, before anything is sent.
 
         Raises:
-            UsageError: there is no such operation, or Locust's own arguments contradict ours.
+            UsageError: as :meth:`plan`, or the prompts cannot be used.
         """
-        from streamgauge.load.command import refuse_owned
-        from streamgauge.load.plan import plan_for
-
-        refuse_owned(self.locust_arguments)
-        plan_for(targets, self.operation)
+        _ = self.plan(targets).workload
 
     def run(self, targets: "Sequence[Target]", writer: "BundleWriter", console: "Console") -> tuple[ExitCode, str]:
-        """Load one operation into an open bundle; the exit code that this alone would give, and the reason."""
+        """Load the target into an open bundle; the exit code that this alone would give, and the reason."""
         from streamgauge.load.measure import measure
-        from streamgauge.load.plan import plan_for
 
-        plan = plan_for(
-            targets,
-            self.operation,
-            users=self.users,
-            duration_s=self.duration,
-            requests=self.requests,
-            prompt_tokens=self.prompt_tokens,
-            max_tokens=self.max_tokens,
-            stream=not self.no_stream,
-            seed=self.seed,
-            locust_arguments=self.locust_arguments,
-        )
-        return measure(plan, writer, console)
+        return measure(self.plan(targets), writer, console)
 
 
-_OPTIONS = (
-    click.option(
-        "--users",
-        type=_COUNT,
-        default=8,
-        show_default=True,
-        metavar="N",
-        help="Users at once, each with one request at a time.",
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _part(values: Mapping[str, Any], scenario: Path | None) -> LoadPart:
+    from streamgauge.load.scenario import load_scenario
+    from streamgauge.load.settings import Given, read_settings
+
+    flags = {name: Given(value, _flag(name)) for name, value in values.items() if value not in (None, False, ())}
+    settings = read_settings(flags, load_scenario(scenario) if scenario else {})
+    return LoadPart(settings, settings.get("seed", secrets.randbelow(2**31)))
+
+
+_HOW_HARD = Section("How hard: users who wait for their answers (closed loop), or requests at a rate (open loop)")
+_WHAT = Section("What is asked")
+_JUDGED = Section("What counts, and when to give up")
+
+_OPTIONS: tuple[tuple[Section, str, dict[str, Any]], ...] = (
+    (
+        _HOW_HARD,
+        "users",
+        {"metavar": "N", "help": "Closed loop: users at once, each with one request at a time. [default: 8]"},
     ),
-    click.option(
-        "--duration",
-        callback=_seconds,
-        default="20s",
-        show_default=True,
-        metavar="TIME",
-        help="After it no new request begins: 20s, 2m, 1m30s.",
+    (
+        _HOW_HARD,
+        "think",
+        {"metavar": "TIME", "help": "Closed loop: mean pause behind an answer, exponential. [default: none]"},
     ),
-    click.option("--requests", type=_COUNT, metavar="N", help="Stop earlier, after so many requests in all."),
-    click.option(
-        "--prompt-tokens", type=_COUNT, default=64, show_default=True, metavar="N", help="Length of each prompt, about."
+    (
+        _HOW_HARD,
+        "rate",
+        {
+            "metavar": "RATE",
+            "help": "Open loop: requests per second, which arrive whether the earlier ones are answered or not. "
+            "50; 10..100 (a ramp over the run); 10@30s,20@30s (steps).",
+        },
     ),
-    click.option("--max-tokens", type=_COUNT, default=64, show_default=True, metavar="N", help="Limit of each answer."),
-    click.option("--no-stream", is_flag=True, help="Ask for whole answers instead of streams."),
-    click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Seed of the prompts. [default: drawn anew, so that no cache knows them]",
+    (
+        _HOW_HARD,
+        "arrivals",
+        {
+            "metavar": "PROCESS",
+            "help": "Open loop: poisson, constant, or gamma:SHAPE (below 1 in bursts, above 1 more regular). "
+            "[default: poisson]",
+        },
     ),
-    click.option("--operation", metavar="NAME", help="Operation to load. [default: the first]"),
+    (
+        _HOW_HARD,
+        "max_in_flight",
+        {
+            "metavar": "N",
+            "help": "Open loop: an arrival beyond so many requests in flight in one process is dropped, and counted so. "
+            "[default: 10000]",
+        },
+    ),
+    (
+        _HOW_HARD,
+        "duration",
+        {
+            "metavar": "TIME",
+            "help": "After it no new request begins: 20s, 2m, 1m30s. [default: 20s, or what --rate says]",
+        },
+    ),
+    (_HOW_HARD, "requests", {"metavar": "N", "help": "Stop earlier, after so many requests in all."}),
+    (_HOW_HARD, "warm_up", {"metavar": "TIME", "help": "What is sent before counts in no figure. [default: none]"}),
+    (
+        _HOW_HARD,
+        "drain",
+        {"metavar": "TIME", "help": "So long may requests in flight go on after the end. [default: 30s]"},
+    ),
+    (
+        _WHAT,
+        "prompt_tokens",
+        {
+            "metavar": "LENGTH",
+            "help": "Length of each prompt, about. 64; uniform:16..256; normal:128,32 (mean, deviation); "
+            "lognormal:128,0.5 (median, sigma). [default: 64]",
+        },
+    ),
+    (_WHAT, "max_tokens", {"metavar": "LENGTH", "help": "Limit of each answer, written likewise. [default: 64]"}),
+    (
+        _WHAT,
+        "shared_prefix",
+        {
+            "metavar": "N",
+            "help": "Put the same N tokens in front of every prompt, for prefix caches on purpose; what follows is new in "
+            "each request. [default: 0]",
+        },
+    ),
+    (
+        _WHAT,
+        "prompts",
+        {
+            "metavar": "FILE",
+            "help": 'Prompts from JSON lines, {"prompt": ...} or {"messages": [...]}, with "max_tokens" if wanted; each once '
+            "before any comes again. A number of its own is put in front of each, so that no prefix cache answers for "
+            "the model.",
+        },
+    ),
+    (_WHAT, "operation", {"metavar": "NAME", "help": "Operation to load. [default: the first]"}),
+    (
+        _WHAT,
+        "mix",
+        {"metavar": "MIX", "help": "Several operations by weight, streamed or whole: seekr-chat=3,seekr-chat:whole=1."},
+    ),
+    (_WHAT, "no_stream", {"is_flag": True, "help": "Ask for whole answers where --mix does not say."}),
+    (
+        _WHAT,
+        "seed",
+        {
+            "metavar": "N",
+            "help": "Seed of arrivals, prompts and lengths. [default: drawn anew, so that no cache knows them]",
+        },
+    ),
+    (
+        _JUDGED,
+        "slo",
+        {
+            "metavar": "SLO",
+            "multiple": True,
+            "help": "What has to hold, or the run fails: ttft:p95<=500ms. Repeatable.",
+        },
+    ),
+    (
+        _JUDGED,
+        "judge",
+        {
+            "metavar": "SHARE",
+            "help": "Answers that are judged event by event: all, 10%, or ends. The others are judged at both ends alone, "
+            "which costs the client less; their gaps are estimates. [default: all]",
+        },
+    ),
+    (
+        _JUDGED,
+        "abort_on",
+        {
+            "metavar": "RULE",
+            "multiple": True,
+            "help": "Give the run up: errors>50% (of the latest requests), consecutive>=20. Repeatable.",
+        },
+    ),
+    (
+        _JUDGED,
+        "load_budget_tokens",
+        {
+            "metavar": "N",
+            "help": "No new request once prompts and answers of the load have cost so many tokens. [default: no limit]",
+        },
+    ),
+    (
+        _JUDGED,
+        "server_metrics",
+        {
+            "metavar": "URL",
+            "help": "The server's own counters, read beside the run and compared: their URL, off, or auto (/metrics of the "
+            "target's host, if it has one). [default: auto]",
+        },
+    ),
 )
+"""Section, name of the setting, and what Click is to know of it. Values are read by `streamgauge.load.settings`."""
 
 
 def load_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a load run; it receives them as `load`, a :class:`LoadPart`."""
-    names = [field.name for field in dataclasses.fields(LoadPart) if field.name != "locust_arguments"]
+    """Give a command that takes a `scenario` the options of a load run; it receives all as `load`, a :class:`LoadPart`."""
 
     @functools.wraps(function)
-    def command(*args: Any, **kwargs: Any) -> Any:
-        given = {name: kwargs.pop(name) for name in names}
-        given["seed"] = secrets.randbelow(2**31) if given["seed"] is None else given["seed"]
-        return function(*args, load=LoadPart(**given), **kwargs)
+    def command(*args: Any, scenario: Path | None, **kwargs: Any) -> Any:
+        values = {name: kwargs.pop(name) for _, name, _ in _OPTIONS}
+        return function(*args, load=_part(values, scenario), **kwargs)
 
     decorated: Callable[..., Any] = command
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
+    for section, name, settings in reversed(_OPTIONS):
+        decorated = section.option(_flag(name), **settings)(decorated)
     return decorated

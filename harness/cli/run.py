@@ -9,6 +9,7 @@ import click
 
 from streamgauge.cli.loading import LoadPart, load_options
 from streamgauge.cli.options import check_options, output_options, resolve_targets, target_options
+from streamgauge.cli.sections import SectionedCommand
 from streamgauge.outcomes import ExitCode
 
 if TYPE_CHECKING:
@@ -25,10 +26,13 @@ _SECOND_PATH = "deepinfra-completions=/v1/openai/completions"
 """Where the built-in endpoint has DeepInfra's operation: the document's path is taken by the OpenAI-compatible one."""
 
 
-@click.command("run")
+@click.command("run", cls=SectionedCommand)
 @target_options
 @check_options
 @load_options
+@click.option(
+    "--scenario", type=click.Path(path_type=Path), metavar="FILE", help="Settings of the load, as `load` takes them."
+)
 @output_options
 def command(
     target_flags: "TargetFlags",

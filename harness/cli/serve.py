@@ -30,6 +30,10 @@ Examples:
       every document on http://127.0.0.1:8000, as fast as possible
   streamgauge serve --ttft-ms 200 --itl-ms 20
       the first token after 200 ms, then 50 tokens per second
+  streamgauge serve --slots 8 --prefill-tokens-per-s 4000 --step-ms 20 --step-ms-per-stream 2
+      a simulated accelerator: each step takes 20 ms and 2 ms for each answer in progress, and makes one token of
+      every one; prompts add to the step that takes them in; the ninth request waits. So its capacity is known:
+      a request of P prompt tokens and N tokens costs N * (20 / 8 + 2) ms + P / 4 ms
   streamgauge serve --profile deepinfra --port 0 --model my-model
       one vendor's document, on a free port, with a model name of your own
   streamgauge serve --profile mine.yaml
@@ -79,6 +83,43 @@ Besides the operations there are a list of models beside them, GET /health and G
     help="How many answers are generated at a time, while other requests wait; 0 for no bound.",
 )
 @click.option(
+    "--kv-tokens",
+    type=click.IntRange(0, 10**9),
+    default=0,
+    show_default=True,
+    help="How many tokens those may come to (prompts and greatest lengths), while other requests wait; 0 for no bound.",
+)
+@click.option("--queue", type=click.IntRange(0, 10**6), help="How many may wait; others get 429. [default: no bound]")
+@click.option(
+    "--prefill-tokens-per-s",
+    type=click.FloatRange(0, 1e9),
+    default=0.0,
+    show_default=True,
+    help="Simulated accelerator: prompt tokens taken in per second; 0 if prompts take no time.",
+)
+@click.option(
+    "--step-ms",
+    type=click.FloatRange(0, 3_600_000),
+    default=0.0,
+    show_default=True,
+    help="Simulated accelerator: milliseconds of a step, which makes one token of every answer in progress.",
+)
+@click.option(
+    "--step-ms-per-stream",
+    type=click.FloatRange(0, 3_600_000),
+    default=0.0,
+    show_default=True,
+    help="Simulated accelerator: milliseconds that each answer in progress adds to a step.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="How many processes serve side by side. Each draws and counts its faults for itself; they share no slots, queue or "
+    "accelerator, so not together with those.",
+)
+@click.option(
     "--model",
     "models",
     multiple=True,
@@ -105,6 +146,12 @@ def command(
     ttft_ms: float,
     itl_ms: float,
     slots: int,
+    kv_tokens: int,
+    queue: int | None,
+    prefill_tokens_per_s: float,
+    step_ms: float,
+    step_ms_per_stream: float,
+    processes: int,
     models: tuple[str, ...],
     faults: tuple[str, ...],
     seed: int,
@@ -124,7 +171,14 @@ def command(
         faults=faults,
         seed=seed,
         slots=slots,
+        kv_tokens=kv_tokens,
+        queue=queue,
+        processes=processes,
+        prefill_tokens_per_s=prefill_tokens_per_s,
+        step_ms=step_ms,
+        step_ms_per_stream=step_ms_per_stream,
     )
+    _require_one_pace(settings)
     _require_names(settings)
     run(settings, host, port, until_stdin_closes=until_stdin_closes)
 
@@ -142,6 +196,21 @@ def _key(file: Path | None) -> str:
     if not lines or not lines[0].strip():
         raise UsageError("holds no key on its first line", where=f"--api-key-file {file}")
     return lines[0].strip()
+
+
+def _require_one_pace(settings: "Settings") -> None:
+    if settings.accelerated and (settings.ttft_ms or settings.itl_ms):
+        raise UsageError(
+            "the pace is either fixed or that of a simulated accelerator",
+            where="--ttft-ms, --itl-ms",
+            hint="Leave them out, or --prefill-tokens-per-s, --step-ms and --step-ms-per-stream.",
+        )
+    if settings.processes > 1 and settings.shares:
+        raise UsageError(
+            "several processes share no slots, cache, queue or accelerator",
+            where=f"--processes {settings.processes}",
+            hint="Leave out --slots, --kv-tokens, --queue and the accelerator's options, or serve by one process.",
+        )
 
 
 def _require_names(settings: "Settings") -> None:
