@@ -36,33 +36,47 @@ class _Lines:
     def show(self, progress: Progress) -> None:
         if progress.elapsed_s >= self._next:
             self._next += _EVERY_S
-            parts = [f"{int(progress.elapsed_s)} of {progress.planned_s} s", *_rows(progress).values()]
-            self._console.print(", ".join(parts), markup=False, highlight=False)
+            parts = [_time(progress), *_rows(progress).values()]
+            self._console.print(", ".join(parts), markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(progress: Progress) -> Group:
-    done = progress.elapsed_s / progress.planned_s if progress.planned_s else 0.0
+    done = max(progress.elapsed_s, 0.0) / progress.planned_s if progress.planned_s else 0.0
     if progress.planned_requests:
         done = max(done, progress.requests / progress.planned_requests)
-    what = "waiting for the requests in flight" if progress.stopping or done >= 1 else "running"
+    what = "running" if progress.elapsed_s >= 0 else "making ready"
+    what = "waiting for the requests in flight" if progress.stopping or done >= 1 else what
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()
     for name, value in _rows(progress).items():
         table.add_row(name, Text(value))
-    head = Text(f"{int(progress.elapsed_s)} of {progress.planned_s} s, {what}")
+    head = Text(f"{_time(progress)}, {what}")
     return Group(head, ProgressBar(total=1.0, completed=min(done, 1.0), width=50), table)
+
+
+def _time(progress: Progress) -> str:
+    elapsed = int(max(progress.elapsed_s, 0))
+    return f"{elapsed} of {progress.planned_s:g} s" if progress.planned_s else f"{elapsed} s"
 
 
 def _rows(progress: Progress) -> dict[str, str]:
     planned = f" of {progress.planned_requests}" if progress.planned_requests else ""
-    return {
-        "requests": f"{progress.requests}{planned} requests",
+    running = "" if progress.running is None else f", {progress.running} running"
+    rate = f"{progress.done_per_s:.1f} requests/s"
+    if progress.asked_per_s is not None:
+        rate += f" of {progress.asked_per_s:.1f} asked"
+    rows = {
+        "requests": f"{progress.requests}{planned} requests{running}",
         "outcomes": ", ".join(f"{count} {name}" for name, count in _outcomes(progress)) or "none ended yet",
+        "rate": rate,
         "output": f"{progress.tokens_per_s:.0f} tok/s",
         "TTFT": f"TTFT p50 {_milliseconds(progress.ttft_ms, 0.50)}, p99 {_milliseconds(progress.ttft_ms, 0.99)}",
         "E2E": f"E2E p50 {_milliseconds(progress.e2e_ms, 0.50)}",
     }
+    if progress.lag_ms is not None:
+        rows["client"] = f"client lag p99 {progress.lag_ms:.1f} ms"
+    return rows
 
 
 def _outcomes(progress: Progress) -> list[tuple[Outcome, int]]:

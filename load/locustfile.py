@@ -8,8 +8,8 @@ The key comes from STREAMGAUGE_API_KEY.
 
 from streamgauge.load.user import StreamUser
 
-__all__ = ["ClosedLoopUser"]
+__all__ = ["PlannedUser"]
 
 
-class ClosedLoopUser(StreamUser):
-    """Asks, reads, asks again, without a pause."""
+class PlannedUser(StreamUser):
+    """Does what the plan says: asks, reads, thinks and asks again, or leaves that to the schedule of an open loop."""

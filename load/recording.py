@@ -1,10 +1,12 @@
-"""The record file of one process: an anchor line, then one line for each request, on disk as it happens."""
+"""The record file of one process."""
 
+import json
 import time
 from pathlib import Path
 
+import orjson
+
 from streamgauge.bundle.layout import RECORDS
-from streamgauge.bundle.writer import LineWriter
 from streamgauge.metrics.record import Record
 from streamgauge.redaction import Redactor
 
@@ -12,9 +14,14 @@ __all__ = ["RecordFile"]
 
 _LONGEST_TEXT = 300
 
+_USUAL_REASONS = frozenset({"", "stop", "length", "tool_calls", "content_filter", "function_call", "eos"})
+"""Finish reasons that no secret hides in."""
+
 
 class RecordFile:
     """
+    An anchor line, then one line for each request, on disk as it happens.
+
     Opened after a fork, written by one process only.
 
     Args:
@@ -26,18 +33,32 @@ class RecordFile:
     def __init__(self, directory: Path, process: str, redactor: Redactor) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._redactor = redactor
-        self._lines = LineWriter(directory / RECORDS.format(process))
+        self._file = (directory / RECORDS.format(process)).open("ab", buffering=0)
         before = time.monotonic_ns()
         wall = time.time()
         monotonic_us = (before + time.monotonic_ns()) // 2000
-        self._lines.write({"anchor": {"monotonic_us": monotonic_us, "wall": wall}})
+        self._file.write(_line({"anchor": {"monotonic_us": monotonic_us, "wall": wall}}))
 
     def write(self, record: Record) -> None:
-        """Append a record; what the server said in it is redacted first, then cut, so that no secret is cut in two."""
-        record.detail = self._redactor.text(record.detail)[:_LONGEST_TEXT]
-        record.finish_reason = self._redactor.text(record.finish_reason)[:_LONGEST_TEXT]
-        self._lines.write(record.line())
+        """
+        Append a record; it has reached the operating system when this returns.
+
+        What the server said in it is redacted first, then cut, so that no secret is cut in two.
+        """
+        if record.detail:
+            record.detail = self._redactor.text(record.detail)[:_LONGEST_TEXT]
+        if record.finish_reason not in _USUAL_REASONS:
+            record.finish_reason = self._redactor.text(record.finish_reason)[:_LONGEST_TEXT]
+        self._file.write(_line(record.line()))
 
     def close(self) -> None:
         """Close the file; nothing is left to flush."""
-        self._lines.close()
+        self._file.close()
+
+
+def _line(data: dict[str, object]) -> bytes:
+    try:
+        return orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # half a surrogate pair, which a server may well send in what it says
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace") + b"\n"

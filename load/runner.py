@@ -7,7 +7,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
@@ -16,9 +15,11 @@ from streamgauge.bundle.layout import LOAD
 from streamgauge.bundle.writer import write_whole
 from streamgauge.load.child import Child
 from streamgauge.load.command import locust_command, locust_environment, refuse_owned
+from streamgauge.load.outcome import LoadOutcome, conclude
 from streamgauge.load.plan import LoadPlan
+from streamgauge.load.scraping import scraping
 from streamgauge.load.tally import Progress, Tally
-from streamgauge.load.window import MARKS, read_marks, steady_window
+from streamgauge.load.window import MARKS, read_marks
 from streamgauge.runs import utc_now
 
 __all__ = ["LoadOutcome", "run_load"]
@@ -28,26 +29,9 @@ LOG = "locust.log"
 
 _INTERVAL_S = 0.25
 _GRACE_AFTER_SIGTERM_S = 5.0
-_LONGEST_END_S = 900
-"""So long after the planned end the child may still live: beyond every timeout, it hangs."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOutcome:
-    """
-    How a load run went, as `load.json` says it.
-
-    Attributes:
-        state: `finished`, `interrupted` or `failed`.
-        detail: why it failed.
-        window: start and end of the steady window, seconds since 1970.
-        requests: how many records there are.
-    """
-
-    state: str
-    detail: str
-    window: tuple[float, float] | None
-    requests: int
+_GRACE_WHEN_CUT_OFF_S = 3.0
+_LONGEST_END_S = 60
+"""So long after the planned end and all patience the child may still live: beyond, it hangs."""
 
 
 def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress], None] | None = None) -> LoadOutcome:
@@ -73,28 +57,25 @@ def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress
     }
     write_whole(directory / LOAD, {**described, "state": "running", "detail": ""})
     redactor = plan.target.redactor
-    tally = Tally(directory)
     outcome = LoadOutcome("failed", "streamgauge itself broke off", None, 0)
     try:
         with tempfile.TemporaryDirectory(prefix="streamgauge-load-") as folder, _signals() as asked:
             scratch = Path(folder)
+            tally = Tally(directory, plan, scratch / MARKS)
             command = locust_command(plan, directory, scratch)
             environment = locust_environment(plan, os.environ, scratch)
-            with Child(command, environment, folder=scratch, log=directory / LOG, redactor=redactor) as child:
+            with (
+                scraping(plan.metrics_url, plan.target, directory),
+                Child(command, environment, folder=scratch, log=directory / LOG, redactor=redactor) as child,
+            ):
                 code = _follow(child, plan, tally, asked, on_progress)
             tally.poll()
-            window = steady_window(
-                tally.span,
-                read_marks(scratch / MARKS),
-                users=plan.users,
-                duration_s=plan.duration_s,
-                requests=plan.requests,
-            )
-            state, detail = _state(code, child, tally, interrupted=bool(asked.count))
-            outcome = LoadOutcome(state, detail, window, tally.span.count)
+            marks = read_marks(scratch / MARKS)
+            interrupted = bool(asked.count) or "told_to_end" in marks
+            failed = _failure(code, child, tally)
+            outcome = conclude(plan, tally.span, marks, interrupted=interrupted, failed=failed)
     finally:
-        line = {**described, "state": outcome.state, "detail": redactor.text(outcome.detail)}
-        write_whole(directory / LOAD, line | ({"window": list(outcome.window)} if outcome.window else {}))
+        write_whole(directory / LOAD, {**described, **outcome.line(), "detail": redactor.text(outcome.detail)})
     return outcome
 
 
@@ -128,29 +109,34 @@ def _follow(
     child: Child, plan: LoadPlan, tally: Tally, asked: _Asked, on_progress: Callable[[Progress], None] | None
 ) -> int | None:
     """Watch the child until it has ended; its exit code, or None when it had to be killed."""
-    deadline = time.monotonic() + plan.duration_s + _LONGEST_END_S
-    told = False
+    told = cut_off = False
+    urgent_from = float("inf")
+    deadline = time.monotonic() + plan.duration_s + plan.drain_s + _LONGEST_END_S if plan.duration_s else float("inf")
     while (code := child.wait(_INTERVAL_S)) is None:
+        now = time.monotonic()
         if asked.count and not told:
             told = True
             child.ask_to_end()
-            if asked.urgent:
-                deadline = time.monotonic() + _GRACE_AFTER_SIGTERM_S
-        if asked.count > 1 or time.monotonic() > deadline:
+            urgent_from = now + (_GRACE_AFTER_SIGTERM_S if asked.urgent else plan.drain_s)
+            deadline = urgent_from + _LONGEST_END_S
+        elif told and not cut_off and (asked.count > 1 or now > urgent_from):
+            cut_off = True
+            child.ask_to_end()  # asked twice, it waits for nothing
+            deadline = now + _GRACE_WHEN_CUT_OFF_S
+        if now > deadline:
             return None
         tally.poll()
         if on_progress is not None:
-            on_progress(tally.progress(planned_s=plan.duration_s, planned_requests=plan.requests, stopping=told))
+            on_progress(tally.progress(stopping=told))
     return code
 
 
-def _state(code: int | None, child: Child, tally: Tally, *, interrupted: bool) -> tuple[str, str]:
-    if interrupted:
-        return "interrupted", ""
+def _failure(code: int | None, child: Child, tally: Tally) -> str:
+    """Why the run has failed as far as the child's end tells, or nothing."""
     if code is None:
-        return "failed", "Locust did not come to an end and was killed"
+        return "Locust did not come to an end and was killed"
     if code != 0:
-        return "failed", f"Locust ended with exit code {code}:\n{child.last_words}"
+        return f"Locust ended with exit code {code}:\n{child.last_words}"
     if not tally.span.count:
-        return "failed", f"Locust ended without a single request:\n{child.last_words}"
-    return "finished", ""
+        return f"Locust ended without a single request:\n{child.last_words}"
+    return ""

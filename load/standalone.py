@@ -1,14 +1,20 @@
-"""Makes the records of a plain `locust` run a bundle of its own, so that reports can be had from it as well."""
+"""Makes the records of a plain `locust` run a bundle of its own, prints what came of it, and tells its exit code."""
 
-import time
+import json
+import os
+import sys
 from pathlib import Path
-from typing import Any
 
 from streamgauge.bundle.layout import LOAD, META, RECORDS, VERSION
-from streamgauge.bundle.reader import read_lines
+from streamgauge.bundle.reader import Bundle, read_lines
 from streamgauge.bundle.writer import write_whole
+from streamgauge.load.counts import Counts
+from streamgauge.load.outcome import LoadOutcome, conclude
 from streamgauge.load.plan import LoadPlan
-from streamgauge.load.window import MARKS, Marks, Span, steady_window
+from streamgauge.load.window import Span
+from streamgauge.metrics.figures import figures
+from streamgauge.metrics.record import Outcome
+from streamgauge.outcomes import ExitCode
 from streamgauge.runs import describe_run, utc_now
 
 __all__ = ["Standalone"]
@@ -16,46 +22,77 @@ __all__ = ["Standalone"]
 
 class Standalone:
     """
-    One test of Locust's, seen from the process that steers it.
+    The bundle of one test of Locust's, kept by the process that steers it.
 
     Args:
         plan: what is run.
         directory: where the records go.
-        owned: whether `streamgauge load` writes the bundle; then the times of the test are left for it, and that is all.
     """
 
-    def __init__(self, plan: LoadPlan, directory: Path, *, owned: bool) -> None:
-        self._plan = plan
-        self._directory = None if owned else directory
-        self._marks = Marks(Path(MARKS) if owned else None)
-        self._marks.note("start", time.time())
+    def __init__(self, plan: LoadPlan, directory: Path) -> None:
+        self._plan, self._directory = plan, directory
         self._started = utc_now().isoformat(timespec="seconds").replace("+00:00", "Z")
-        if self._directory is not None:
-            directory.mkdir(parents=True, exist_ok=True)
-            meta = describe_run("load", [plan.target], seed=plan.seed)
-            write_whole(directory / META, {"version": VERSION, **meta})
-            self._write("running")
+        directory.mkdir(parents=True, exist_ok=True)
+        meta = describe_run("load", [plan.target], seed=plan.seed)
+        write_whole(directory / META, {"version": VERSION, **meta})
+        self._write({"state": "running", "detail": ""})
 
-    def stopping(self) -> None:
-        """No user begins anything new from now on."""
-        self._marks.note("stopping", time.time())
+    def finish(self, marks: dict[str, object], counts: Counts, *, interrupted: bool) -> ExitCode:
+        """
+        Write how the run went, and print it.
 
-    def stopped(self) -> None:
-        """The users of this process have ended; those of other processes may still be reading."""
-        if self._directory is None:
-            return
+        Args:
+            marks: the course of the run.
+            counts: of all processes; their records may lie on other machines.
+            interrupted: whether it was told to end.
+        """
         span = Span()
         for path in sorted(self._directory.glob(RECORDS.format("*"))):
             span.take(read_lines(path))
-        plan = self._plan
-        window = steady_window(
-            span, self._marks.times, users=plan.users, duration_s=plan.duration_s, requests=plan.requests
-        )
-        self._write("finished", window=window)
+        elsewhere = counts.requests - span.count
+        span.count = max(span.count, counts.requests)
+        outcome = conclude(self._plan, span, marks, interrupted=interrupted)
+        self._write(outcome.line())
+        if elsewhere > 0:
+            return self._by_counts(outcome, counts, elsewhere)
+        return self._by_records(outcome)
 
-    def _write(self, state: str, window: tuple[float, float] | None = None) -> None:
-        assert self._directory is not None
-        line: dict[str, Any] = {**self._plan.describe(), "started": self._started, "state": state, "detail": ""}
-        if window is not None:
-            line["window"] = list(window)
-        write_whole(self._directory / LOAD, line)
+    def _by_records(self, outcome: LoadOutcome) -> ExitCode:
+        from rich.console import Console
+
+        from streamgauge.load.measure import print_figures
+        from streamgauge.load.verdict import load_verdict
+
+        found = figures(Bundle(self._directory))
+        console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
+        print_figures(found, console)
+        code, reason = load_verdict(outcome, found.summary, found.objectives, found.client)
+        self._say(reason)
+        return code
+
+    def _by_counts(self, outcome: LoadOutcome, counts: Counts, elsewhere: int) -> ExitCode:
+        """The records are on other machines: counts and latencies are known, but nothing that needs single requests."""
+        self._say(json.dumps(counts.summary()))
+        self._say(f"{elsewhere} records are on other machines: gather them into {self._directory} for a report")
+        succeeded = counts.outcomes[Outcome.OK]
+        failed = counts.requests - succeeded - counts.outcomes[Outcome.UNFINISHED_AT_STOP]
+        if outcome.state == "interrupted":
+            self._say("load: interrupted")
+            return ExitCode.INTERRUPTED
+        if outcome.state == "failed" or not succeeded:
+            self._say(f"load: cannot tell: {outcome.detail or 'not one request succeeded'}")
+            return ExitCode.CANNOT_TELL
+        if failed:
+            self._say(f"load: {failed} of {counts.requests} requests failed")
+            return ExitCode.GATE_FAILED
+        if self._plan.slos:
+            self._say("load: cannot tell: whether the objectives were kept is seen in the records alone")
+            return ExitCode.CANNOT_TELL
+        self._say(f"load: {counts.requests} requests, none failed")
+        return ExitCode.PASS
+
+    def _say(self, text: str) -> None:
+        sys.stdout.write(f"streamgauge: {text}{os.linesep}")
+
+    def _write(self, ending: dict[str, object]) -> None:
+        write_whole(self._directory / LOAD, {**self._plan.describe(), "started": self._started, **ending})

@@ -54,6 +54,9 @@ def endpoint(*answers: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Se
             with connection:
                 while (request := _read_request(connection)) is not None:
                     head, body = request
+                    if head.startswith("GET "):  # a page of counters, which this server has not
+                        connection.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                        continue
                     served.heads.append(head)
                     served.bodies.append(json.loads(body))
                     answers[min(len(served.bodies), len(answers)) - 1](connection)
@@ -93,7 +96,8 @@ def _read_request(connection: socket.socket) -> tuple[str, bytes] | None:
             return None
         wire += received
     head, _, body = wire.partition(b"\r\n\r\n")
-    length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    lines = head.lower().split(b"\r\n")
+    length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
     while len(body) < length:
         body += connection.recv(65536)
     return head.decode("latin-1"), body

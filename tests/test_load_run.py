@@ -1,6 +1,8 @@
 """Whole load runs: Locust in its own process against real servers, judged by what is on disk afterwards."""
 
+import dataclasses
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,8 +21,10 @@ from load_endpoint import DONE, Answer, Served, chunk, endpoint, free_port, json
 from streamgauge import catalog
 from streamgauge.bundle.reader import read_lines
 from streamgauge.contract.contract import load_contracts
+from streamgauge.load.arrivals import ClosedLoop, OpenLoop, Segment
 from streamgauge.load.command import LOCUSTFILE
-from streamgauge.load.plan import LoadPlan
+from streamgauge.load.lengths import Lengths
+from streamgauge.load.plan import LoadPlan, Part
 from streamgauge.load.runner import run_load
 from streamgauge.load.tally import Progress
 from streamgauge.metrics.record import Outcome, Record
@@ -39,12 +43,12 @@ def paced() -> Iterator[str]:
         yield url
 
 
-def plan(base_url: str, **changes: Any) -> LoadPlan:
+def plan(base_url: str, *, users: int = 4, stream: bool = True, **changes: Any) -> LoadPlan:
     """A small plan for the chat operation."""
     contract = load_contracts(["seekr-chat"])[0]
     target = Target("here", base_url, contract, model=MODEL, key=KEY)
-    settings: dict[str, Any] = {"users": 4, "duration_s": 3, "max_tokens": 12, **changes}
-    return LoadPlan(target, contract.operations[0], **settings)
+    settings: dict[str, Any] = {"duration_s": 2, "max_tokens": Lengths.constant(12), "drain_s": 9, **changes}
+    return LoadPlan(target, (Part(contract.operations[0], stream),), loop=ClosedLoop(users), **settings)
 
 
 def records_in(directory: Path) -> list[Record]:
@@ -78,7 +82,7 @@ def wait_for(condition: Callable[[], bool], what: str, process: subprocess.Popen
 
 def locust_sessions(marker: str) -> list[int]:
     """Processes whose command line names this directory."""
-    listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ps", "-eww", "-o", "pid=,args="], capture_output=True, text=True, check=True)
     rows = [line.split(maxsplit=1) for line in listed.stdout.splitlines()]
     return [int(pid) for pid, arguments in rows if "-m locust" in arguments and marker in arguments]
 
@@ -95,12 +99,12 @@ def test_a_run(paced: str, tmp_path: Path) -> None:
     assert len({record.id for record in found}) == len(found)
     assert all(record.token_times[0] - record.dispatched >= 20_000 for record in found)
     assert all(record.completion_tokens == 12 for record in found)
-    assert sum(record.connect_us > 0 for record in found) == 4
+    assert not any(record.connect_us for record in found)
     described = load_json(tmp_path)
-    assert (described["state"], described["users"], described["planned_requests"]) == ("finished", 4, None)
+    assert (described["state"], described["users"], described["requests"]) == ("finished", 4, None)
     start, end = described["window"]
     assert outcome.window == (start, end)
-    assert 1 < end - start <= 3.1
+    assert 0.5 < end - start <= 2.1
     assert [progress.requests for progress in seen] == sorted(progress.requests for progress in seen)
     assert seen[-1].outcomes[Outcome.OK] > 0
     for path in tmp_path.rglob("*"):
@@ -152,7 +156,7 @@ def test_what_does_not_end_in_time_is_a_record(tmp_path: Path) -> None:
     """A request that outlasts the stop timeout is cut off and recorded as unfinished, with the tokens that came."""
     hanging = says(stream(chunk({"content": "Hi"}), end=False))
     with endpoint(hanging) as served:
-        outcome = run_load(plan(served.url, users=2, duration_s=1, locust_arguments=("-s", "1")), tmp_path)
+        outcome = run_load(plan(served.url, users=2, duration_s=1, drain_s=1), tmp_path)
     found = records_in(tmp_path)
     assert outcome.state == "finished"
     assert [record.outcome for record in found] == [Outcome.UNFINISHED_AT_STOP] * 2
@@ -207,7 +211,8 @@ def test_interrupted(number: signal.Signals, tmp_path: Path) -> None:
         said, _ = process.communicate(timeout=30)
     assert process.returncode == 130, said
     assert load_json(directory)["state"] == "interrupted"
-    assert [record.outcome for record in records_in(directory)][:2] == [Outcome.OK, Outcome.OK]
+    outcomes = [record.outcome for record in records_in(directory)]
+    assert outcomes == [Outcome.OK] * 2 + [Outcome.UNFINISHED_AT_STOP] * 2
     assert locust_sessions(str(directory)) == []
     assert KEY not in said
 
@@ -250,6 +255,28 @@ def test_the_child_ends_with_its_parent(paced: str, tmp_path: Path) -> None:
     wait_for(lambda: locust_sessions(str(directory)) == [], "the end of Locust")
 
 
+@pytest.mark.parametrize(("number", "state"), [(signal.SIGTERM, "interrupted"), (signal.SIGKILL, "failed")])
+def test_locust_itself_is_ended(number: signal.Signals, state: str, paced: str, tmp_path: Path) -> None:
+    """When somebody ends Locust under us, every record whose write had returned is kept, and load.json says what is true."""
+
+    def end(progress: Progress) -> None:
+        if progress.requests >= 5:
+            for pid in locust_sessions(str(tmp_path)):
+                os.kill(pid, number)
+
+    loop = OpenLoop((Segment(50, 30, 30),), "constant")
+    outcome = run_load(dataclasses.replace(plan(paced, duration_s=50), loop=loop), tmp_path, on_progress=end)
+    found = records_in(tmp_path)
+    described = load_json(tmp_path)
+    assert described["state"] == outcome.state == state
+    assert {record.outcome for record in found if record.written} == {Outcome.OK}
+    assert 5 <= len(found) <= described["scheduled"] < 1500
+    if number == signal.SIGTERM:
+        assert len(found) == described["scheduled"]
+    else:
+        assert "exit code -9" in described["detail"]
+
+
 def test_the_command(paced: str, tmp_path: Path) -> None:
     """A run from the command line prints its figures, and leaves a bundle; files of the user's own Locust steer nothing."""
     (tmp_path / "locust.conf").write_text("users = 99\ncsv = stray\n", encoding="utf-8")
@@ -261,8 +288,8 @@ def test_the_command(paced: str, tmp_path: Path) -> None:
         HOME=str(tmp_path),
         LOCUST_CSV="stray",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    for word in ("6 requests: 6 ok", "Time to first token", "output tokens per second", "verdict: PASS"):
+    passed(done)
+    for word in ("6 requests: 6 ok", "Time to first token", "output tokens per second", "verdict: "):
         assert word in done.stdout
     assert load_json(tmp_path / "out")["seed"] == 5
     assert {path.name for path in tmp_path.iterdir()} == {"locust.conf", "out"}
@@ -273,7 +300,7 @@ def test_plain_locust(paced: str, tmp_path: Path) -> None:
     file = streamgauge("load", "--locustfile", cwd=tmp_path).stdout.strip()
     assert Path(file).samefile(LOCUSTFILE)
     done = locust(tmp_path, file, "--host", paced, "--sg-model", MODEL, "-u", "2", "-t", "2s", "-s", "9")
-    assert done.returncode == 0, done.stderr
+    passed(done)
     (directory,) = (tmp_path / "runs").iterdir()
     assert directory.name.endswith("-locust")
     assert {record.outcome for record in records_in(directory)} == {Outcome.OK}
@@ -288,7 +315,7 @@ def test_the_example(paced: str, tmp_path: Path) -> None:
     example = Path(__file__).parents[1] / "examples" / "locustfile.py"
     settings = ("--host", paced, "--sg-model", MODEL, "--sg-requests", "8", "--sg-output", "out")
     done = locust(tmp_path, str(example), *settings, "-u", "4", "-r", "4", "-t", "20s")
-    assert done.returncode == 0, done.stderr
+    passed(done)
     assert len(records_in(tmp_path / "out")) == 8
     assert re.search(r'"Batch": 1, "Reader": 3', done.stderr)
 
@@ -310,6 +337,11 @@ def test_what_is_missing_is_said_in_one_line(arguments: tuple[str, ...], said: s
     assert done.returncode == 2
     assert sum(line.startswith(said) for line in done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+def passed(done: subprocess.CompletedProcess[str]) -> None:
+    """The run passed; on a machine that is too busy for the client to know, it says just that."""
+    assert done.returncode == 0 or (done.returncode == 3 and "too slow to know" in done.stdout), done
 
 
 def locust(folder: Path, file: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,19 +1,30 @@
 """What a person sees of a run, and what its end means."""
 
 import io
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from streamgauge.contract.contract import load_contracts
+from streamgauge.load.arrivals import ClosedLoop, OpenLoop, Segment
 from streamgauge.load.live import live_view
-from streamgauge.load.measure import print_summary
-from streamgauge.load.runner import LoadOutcome
+from streamgauge.load.measure import heading, print_figures
+from streamgauge.load.outcome import LoadOutcome
+from streamgauge.load.plan import LoadPlan, Part
 from streamgauge.load.tally import Progress
 from streamgauge.load.verdict import load_verdict
+from streamgauge.metrics.client import Bar, judge_client
+from streamgauge.metrics.figures import Figures
+from streamgauge.metrics.objectives import Kept, Objective
 from streamgauge.metrics.record import Outcome, Record
+from streamgauge.metrics.slo import Slo
 from streamgauge.metrics.summary import Summary, summarise
+from streamgauge.metrics.telemetry import Telemetry
 from streamgauge.outcomes import ExitCode
+from streamgauge.target import Target
 
 
 def summary(**outcomes: int) -> Summary:
@@ -65,13 +76,17 @@ def progress(**changes: Any) -> Progress:
     """A run at 6 of 20 seconds."""
     settings: dict[str, Any] = {
         "elapsed_s": 6.2,
-        "planned_s": 20,
+        "planned_s": 20.0,
         "requests": 300,
         "planned_requests": None,
         "outcomes": {Outcome.OK: 299, Outcome.EMPTY: 1},
+        "asked_per_s": None,
+        "done_per_s": 48.25,
         "tokens_per_s": 123.4,
         "ttft_ms": tuple(float(value) for value in range(1, 201)),
         "e2e_ms": (7.25,),
+        "running": None,
+        "lag_ms": None,
         "stopping": False,
     }
     return Progress(**{**settings, **changes})
@@ -105,7 +120,12 @@ def test_lines_where_there_is_no_terminal() -> None:
         ({"requests": 5, "planned_requests": 10}, "5 of 10 requests"),
         ({"ttft_ms": (), "e2e_ms": (), "outcomes": {}}, "none ended yet"),
         ({"ttft_ms": (1.0,) * 99}, "p99 -"),
-        ({"planned_s": 0}, "running"),
+        ({"planned_s": 0}, "6 s, running"),
+        ({"elapsed_s": -1.0}, "0 of 20 s, making ready"),
+        ({}, "48.2 requests/s"),
+        ({"asked_per_s": 50.0}, "48.2 requests/s of 50.0 asked"),
+        ({"running": 12}, "300 requests, 12 running"),
+        ({"lag_ms": 3.25}, "client lag p99 3.2 ms"),
     ],
 )
 def test_the_live_table(changes: dict[str, Any], said: str) -> None:
@@ -125,14 +145,68 @@ def test_quiet_shows_nothing() -> None:
     assert seen(progress(), terminal=True, quiet=True) == ""
 
 
+def shown(console_width: int = 110, **outcomes: int) -> str:
+    """The tables at the end of a run in which so many requests ended so."""
+    run = summary(**outcomes)
+    client = replace(
+        judge_client([], Telemetry()),
+        reasons=("its loop was late",),
+        warnings=("it was busy",),
+        bars={"ttft": {0.5: Bar(199.0, 200.0), 0.9: Bar(199.99, 200.0)}},
+        lateness_p99_ms=1.25,
+        cpu=0.5,
+        loop_lag_p99_ms=2.0,
+        processes=2,
+    )
+    objective = Objective(Slo("ttft", 0.95, 500), Kept.PASS, 200.0, 199.0, 201.0, 3, "it was 200 ms")
+    text = io.StringIO()
+    found = Figures({}, [], None, run, (objective,), client, Telemetry())
+    print_figures(found, Console(file=text, width=console_width, highlight=False))
+    return text.getvalue()
+
+
 def test_the_table_at_the_end() -> None:
     """Counts, distributions with their n, rates and notes; nothing for a run without a request."""
-    text = io.StringIO()
-    console = Console(file=text, width=100, highlight=False)
-    print_summary(summary(), console)
-    assert text.getvalue() == ""
-    print_summary(summary(ok=3, empty=1), console)
-    shown = text.getvalue()
+    assert shown() == ""
+    table = shown(ok=3, empty=1)
     for part in ("4 requests: 3 ok, 1 empty", "Time to first token", "200.0", "requests per second", "note:"):
-        assert part in shown
-    assert [line.split()[-5] for line in shown.splitlines() if line.startswith("Time to first token")] == ["3"]
+        assert part in table
+    assert "PASS ttft:p95<=500ms: it was 200 ms" in table
+    assert "client: 2 processes, 50% of a core, loop lag p99 2.0 ms, dispatch late p99 1.2 ms" in table
+    assert "client: too slow to know: its loop was late" in table
+    assert "client: it was busy" in table
+
+
+def test_error_bars() -> None:
+    """A quantile says by how much this client's own delays may have raised it, where one decimal shows that."""
+    row = next(line for line in shown(ok=30).splitlines() if line.startswith("Time to first token "))
+    assert row.split()[4:8] == ["30", "200.0", "-1.0", "200.0"]
+
+
+SEEKR = load_contracts(["seekr-chat"])[0]
+PART = Part(SEEKR.operations[0], True)
+HEADINGS: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, ["8 users for 20 s at http://h/v1/inference/chat/completions", "streams", "about 64 tokens in", "seed 0"]),
+    ({"loop": ClosedLoop(3, 0.5)}, ["3 users, each thinking for 0.5 s on average"]),
+    (
+        {"loop": OpenLoop((Segment(5, 10, 50), Segment(15, 50, 50)), "gamma", 0.25), "warm_up_s": 5.0},
+        ["10 to 50, then 50 requests/s, gamma (burstiness 0.25) arrivals for 20 s, 5 s of it warm-up"],
+    ),
+    (
+        {"mix": (PART, replace(PART, stream=False, weight=3.0))},
+        ["25% seekr-chat streams, 75% seekr-chat whole answers"],
+    ),
+    (
+        {"mix": (replace(PART, stream=False),), "dataset": Path("of/mine.jsonl")},
+        ["whole answers, prompts of mine.jsonl"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "parts"), HEADINGS)
+def test_heading(changes: dict[str, Any], parts: list[str]) -> None:
+    """The line before a run names the load, the mix, the lengths and the seed."""
+    target = Target("t", "http://h", SEEKR, model="m")
+    line = heading(LoadPlan(target, **{"mix": (PART,), **changes}))
+    for part in parts:
+        assert part in line
