@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from streamgauge.reports.kinds import BLUE
 from streamgauge.reports.svg import element
 
 __all__ = [
@@ -11,12 +12,14 @@ __all__ = [
     "HEIGHT",
     "LEFT",
     "RIGHT",
+    "SINCE",
     "TOP",
     "WIDTH",
     "Scale",
     "figure",
     "legend",
     "scale_of",
+    "shaded",
     "x_axis",
     "y_axis",
 ]
@@ -24,6 +27,12 @@ __all__ = [
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, WIDTH - 18, 40, HEIGHT - 46
 """The plot's edges inside the drawing."""
+
+SINCE = "seconds since the start"
+"""What time axes show: since the start of the schedule, or of the first request where there is none."""
+
+_FEWEST_TICKS = 4
+"""Where a logarithmic scale has fewer at the powers of ten, there are some between."""
 
 LOGARITHMIC_FROM = 20
 """Values whose largest is so many times the smallest are drawn on a logarithmic scale."""
@@ -52,10 +61,12 @@ class Scale:
         """Round values inside the scale, at most so many where it is linear."""
         if self.logarithmic:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            steps = (1, 2, 5) if len(powers) <= 4 else (1,)
-            return [
-                step * 10.0**power for power in powers for step in steps if self.low <= step * 10.0**power <= self.high
-            ]
+            for steps in ((1,), (1, 2, 5), range(1, 10)):
+                found = [step * 10.0**power for power in powers for step in steps]
+                found = [tick for tick in found if self.low <= tick <= self.high]
+                if len(found) >= _FEWEST_TICKS:
+                    break
+            return found
         step = next(
             step * 10.0**power
             for power in range(-6, 16)
@@ -81,16 +92,31 @@ def scale_of(values: Sequence[float], start: float, end: float, *, from_zero: bo
     return Scale(0, high * 1.06, start, end)
 
 
-def x_axis(scale: Scale, title: str) -> list[str]:
+def x_axis(scale: Scale, title: str, bottom: float = BOTTOM) -> list[str]:
     """Ticks and title below the plot."""
-    parts = [element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=BOTTOM, stroke="currentColor", stroke_opacity="0.5")]
+    parts = [element("line", x1=LEFT, y1=bottom, x2=RIGHT, y2=bottom, stroke="currentColor", stroke_opacity="0.5")]
     for tick in scale.ticks():
         x = scale.at(tick)
-        parts.append(element("line", x1=x, y1=BOTTOM, x2=x, y2=BOTTOM + 4, stroke="currentColor", stroke_opacity="0.5"))
-        parts.append(element("text", text=figure(tick), x=x, y=BOTTOM + 17, text_anchor="middle"))
+        parts.append(element("line", x1=x, y1=bottom, x2=x, y2=bottom + 4, stroke="currentColor", stroke_opacity="0.5"))
+        parts.append(element("text", text=figure(tick), x=x, y=bottom + 17, text_anchor="middle"))
     where = f"{title}, logarithmic" if scale.logarithmic else title
-    parts.append(element("text", text=where, x=(LEFT + RIGHT) / 2, y=BOTTOM + 36, text_anchor="middle", opacity="0.75"))
+    parts.append(element("text", text=where, x=(LEFT + RIGHT) / 2, y=bottom + 36, text_anchor="middle", opacity="0.75"))
     return parts
+
+
+def shaded(window: tuple[float, float] | None, scale: Scale, bottom: float = BOTTOM) -> list[str]:
+    """The steady window behind the plot; nothing without one."""
+    if window is None:
+        return []
+    start, end = map(scale.at, window)
+    return [
+        element("rect", x=start, y=TOP, width=end - start, height=bottom - TOP, fill=BLUE, fill_opacity="0.12"),
+        *(
+            element("line", x1=edge, x2=edge, y1=TOP, y2=bottom, stroke=BLUE, stroke_dasharray="4 3")
+            for edge in (start, end)
+        ),
+        element("text", text="steady window", x=start + 6, y=TOP - 5, fill=BLUE),
+    ]
 
 
 def y_axis(scale: Scale, title: str, labels: Iterable[tuple[float, str]] | None = None) -> list[str]:
@@ -115,8 +141,8 @@ def legend(entries: Iterable[tuple[str, str]]) -> list[str]:
     x = RIGHT - sum(36 + 6.8 * len(text) for _, text in listed)
     parts = []
     for swatch, text in listed:
-        parts.append(element("g", swatch, transform=f"translate({x + 8:.1f} 26)"))
-        parts.append(element("text", text=text, x=x + 22, y=30))
+        parts.append(element("g", swatch, transform=f"translate({x + 8:.1f} 10)"))
+        parts.append(element("text", text=text, x=x + 22, y=14))
         x += 36 + 6.8 * len(text)
     return parts
 

@@ -98,9 +98,9 @@ def gap_chart(summary: Summary) -> Chart | None:
     x = Scale(low / 1.05, max(found.high, low * 2) * 1.05, LEFT, RIGHT, logarithmic=True)
     edges = [x.low * (x.high / x.low) ** (index / _BINS) for index in range(_BINS + 1)]
     counts = [0] * _BINS
-    for value in found.ordered:
+    for value, count in found.counts():
         place = math.log(max(value, x.low) / x.low) / math.log(x.high / x.low)
-        counts[min(int(place * _BINS), _BINS - 1)] += 1
+        counts[min(int(place * _BINS), _BINS - 1)] += count
     y = scale_of(counts, BOTTOM, TOP, from_zero=True)
     parts = [*y_axis(y, "gaps"), *x_axis(x, "ms")]
     for index, count in enumerate(counts):

@@ -7,12 +7,14 @@ from typing import Any
 
 import jinja2
 
+from streamgauge.metrics.client import Bar
 from streamgauge.metrics.definitions import METRICS, RATES
 from streamgauge.outcomes import HONOUR_MEANING, OUTCOME_MEANING, Outcome
 from streamgauge.reports.axes import figure
 from streamgauge.reports.findings import SHOWN, Finding
 from streamgauge.reports.kinds import kind_of
-from streamgauge.reports.model import Report, plural
+from streamgauge.reports.model import Report
+from streamgauge.reports.words import plural
 
 __all__ = ["report_html"]
 
@@ -65,7 +67,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(figure=figure, plural=plural)
+    environment.filters.update(figure=figure, plural=plural, bar=_bar)
     environment.globals.update(
         shown=SHOWN,
         reasons_shown=_REASONS,
@@ -77,6 +79,13 @@ def _environment() -> jinja2.Environment:
         kind_of=kind_of,
     )
     return environment
+
+
+def _bar(bar: Bar | None, value: float) -> str:
+    """By how much the client's own delays may have moved a value, where the digits shown can tell; else empty."""
+    ends = ((bar.low, "\u2212", value - bar.low), (bar.high, "+", bar.high - value)) if bar else ()
+    moved = [f"{sign}{figure(float(f'{by:.2g}'))}" for end, sign, by in ends if by > 0 and figure(end) != figure(value)]
+    return f"client {', '.join(moved)}" if moved else ""
 
 
 def _seen(value: Any) -> Any:

@@ -1,4 +1,8 @@
-"""JUnit XML for CI servers: a test suite for each target and operation, a test case for each finding."""
+"""
+JUnit XML for CI servers: a test suite for each target and operation, a test case for each finding.
+
+A load run is a suite of its own: how it ended, whether its requests succeeded, the client, and each objective.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +10,8 @@ from xml.etree import ElementTree as ET
 
 from streamgauge.outcomes import Outcome
 from streamgauge.reports.findings import Example, Finding
+from streamgauge.reports.load import LoadReport
+from streamgauge.reports.loadcases import load_cases
 from streamgauge.reports.model import Report
 
 __all__ = ["junit_xml"]
@@ -36,6 +42,8 @@ def junit_xml(report: Report) -> bytes:
             if (finding.target, finding.operation) == (target, operation):
                 suite.append(_case(finding))
         _count(suite)
+    if report.load:
+        root.append(_load_suite(report, report.load))
     _count(root)
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
@@ -79,6 +87,21 @@ def _case(finding: Finding) -> ET.Element:
             lines.append(f"passed only by the profile: {'; '.join(finding.widened)}")
         ET.SubElement(case, "system-out").text = _legal("\n".join(lines))
     return case
+
+
+def _load_suite(report: Report, load: LoadReport) -> ET.Element:
+    name = f"{load.figures.run.get('target', '')} load".strip()
+    suite = ET.Element("testsuite", name=_legal(name), timestamp=_timestamp(report))
+    for title, kind, told in load_cases(load):
+        case = ET.SubElement(suite, "testcase", classname="load", name=_legal(title))
+        if kind is None:
+            ET.SubElement(case, "system-out").text = _legal(told)
+        else:
+            element = ET.SubElement(case, kind, message=_legal(told))
+            if kind != "skipped":
+                element.set("type", "fail" if kind == "failure" else "error")
+    _count(suite)
+    return suite
 
 
 def _kind(finding: Finding) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streamgauge.metrics.record import Outcome
 from streamgauge.reports.svg import element
 
-__all__ = ["BLUE", "GREEN", "KINDS", "ORANGE", "Kind", "kind_of"]
+__all__ = ["BLUE", "GREEN", "GREY", "KINDS", "ORANGE", "RED", "TEAL", "VIOLET", "Kind", "kind_of"]
 
 BLUE, ORANGE, GREEN, RED, VIOLET, TEAL, GREY = (
     "#3b82f6",

@@ -15,8 +15,9 @@ from streamgauge.reports.findings import Finding, findings_of
 from streamgauge.reports.honour import HonourTable, honour_table
 from streamgauge.reports.load import LoadReport, load_report
 from streamgauge.reports.traceability import Statements, statements_in
+from streamgauge.reports.words import plural
 
-__all__ = ["Report", "Step", "Topic", "Verdict", "counted", "plural", "report_of"]
+__all__ = ["Report", "Step", "Topic", "Verdict", "counted", "report_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +234,7 @@ def _steps(
     if undecided:
         told = f"Run {plural(len(undecided), 'inconclusive check')} again once the reasons are gone"
         yield Step(told, undecided[0].anchor)
-    if load and load.failed:
-        yield Step(f"Look into {plural(load.failed, 'load request')} without success", "load")
+    if load:
+        yield from (Step(text, anchor) for text, anchor in load.steps)
     if meta.get("not_run") and "from" not in meta:
         yield Step(f"Decide whether {plural(len(meta['not_run']), 'unsent probe')} would matter to you", "not-sent")
-
-
-def plural(count: int, noun: str) -> str:
-    """A number of things."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

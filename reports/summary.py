@@ -18,9 +18,21 @@ Keys, in this order (absent knowledge is null, never 0)::
                    before its time), failure (null, or check, expected, actual, properties, body, replays, departed)
     load           null without a load run:
       run            load.json
-      requests, outcomes, token_sources
+      requests, outcomes, token_sources                           without the warm-up
+      warm_up        how many requests belong to it
+      scheduled      how many the schedule had, the warm-up's included; null in a closed loop
+      missing        how many of these left no record: requests + warm_up + missing = scheduled
+      violations     events or bodies that broke their schema
+      objectives     objective, verdict (pass, fail, inconclusive), value, low, high (ms, or a share), n, reason
+      goodput        good, least, most, n, share, low, high; null without a request
       rates          id → value
-      latencies      metric id → unit, n, mean, min, max, p50, p90, p95, p99 (value, low, high: 95 % interval)
+      latencies      metric id → unit, n, estimated, mean, min, max, p50, p90, p95, p99: value, low, high (95 % interval),
+                     certified, client_low, client_high (where the value lies, given how busy the client was)
+      coalescing     streams, judged, events, every_ms; null where nothing collects events
+      client         sufficient, reasons, warnings, doubt_ms, lateness_p99_ms, cpu (cores), loop_lag_p99_ms, gc_ms, processes,
+                     calibrations (process, phase, streams, events, ttft_error_us, gap_error_us)
+      server         the server's own counts: agreement (agree, explained, differs), reason (why there are none), notes,
+                     rows (what, ours, server, agreement, explanation); null where they were not read
       notes          what limits the figures
     documents      target, operation, document, sha256
     from           names of the captures that were judged; null when the target itself was asked
@@ -33,13 +45,17 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from streamgauge.metrics.definitions import RATES, Metric
+from streamgauge.metrics.client import Bar, ClientReport
+from streamgauge.metrics.crosscheck import CrossCheck
+from streamgauge.metrics.definitions import RATES
+from streamgauge.metrics.distribution import Distribution
+from streamgauge.metrics.goodput import Goodput
+from streamgauge.metrics.objectives import Objective
 from streamgauge.metrics.statistics import Quantile
-from streamgauge.metrics.summary import Distribution
 from streamgauge.outcomes import Level, Outcome
 from streamgauge.reports.explored import Exploration, Failure
 from streamgauge.reports.findings import Finding
-from streamgauge.reports.load import LoadReport
+from streamgauge.reports.load import Latency, LoadReport
 from streamgauge.reports.model import Report, counted
 
 __all__ = ["summary_json"]
@@ -142,29 +158,81 @@ def _failure(failure: Failure) -> dict[str, Any]:
 def _load(load: LoadReport) -> dict[str, Any]:
     summary = load.summary
     return {
-        "run": load.run,
+        "run": load.figures.run,
         "requests": summary.requests,
         "outcomes": summary.outcomes,
         "token_sources": summary.token_sources,
+        "warm_up": summary.warm_up,
+        "scheduled": summary.scheduled,
+        "missing": summary.missing,
+        "violations": summary.violations,
+        "objectives": [_objective(each) for each in load.figures.objectives],
+        "goodput": _goodput(summary.goodput) if summary.goodput else None,
         "rates": {rate.id: _rounded(getattr(summary, rate.id)) for rate in RATES},
-        "latencies": {metric.id: _latency(metric, found) for metric, found in load.latencies if found},
+        "latencies": {row.metric.id: _latency(row, row.found) for row in load.latencies if row.found},
+        "coalescing": asdict(load.coalescing) if load.coalescing else None,
+        "client": _client(load.figures.client),
+        "server": _server(load.check) if load.check else None,
         "notes": summary.notes,
     }
 
 
-def _latency(metric: Metric, found: Distribution) -> dict[str, Any]:
+def _objective(found: Objective) -> dict[str, Any]:
     return {
-        "unit": metric.unit,
+        "objective": str(found.slo),
+        "verdict": found.kept,
+        **{name: _rounded(getattr(found, name)) for name in ("value", "low", "high")},
         "n": found.n,
-        "mean": _rounded(found.mean),
-        "min": _rounded(found.low),
-        "max": _rounded(found.high),
-        **{name: _quantile(getattr(found, name)) for name in ("p50", "p90", "p95", "p99")},
+        "reason": found.reason,
     }
 
 
-def _quantile(found: Quantile) -> dict[str, float | None]:
-    return {name: _rounded(value) for name, value in asdict(found).items() if name in ("value", "low", "high")}
+def _goodput(found: Goodput) -> dict[str, Any]:
+    counts = {name: getattr(found, name) for name in ("good", "least", "most", "n")}
+    return counts | {name: _rounded(getattr(found, name)) for name in ("share", "low", "high")}
+
+
+def _client(client: ClientReport) -> dict[str, Any]:
+    return {
+        "sufficient": client.sufficient,
+        "reasons": list(client.reasons),
+        "warnings": list(client.warnings),
+        **{name: _rounded(getattr(client, name)) for name in ("doubt_ms", "lateness_p99_ms", "cpu", "loop_lag_p99_ms")},
+        "gc_ms": _rounded(client.gc_ms),
+        "processes": client.processes,
+        "calibrations": [asdict(each) for each in client.calibrations],
+    }
+
+
+def _server(check: CrossCheck) -> dict[str, Any]:
+    return {
+        "agreement": check.agreement,
+        "reason": check.reason,
+        "notes": list(check.notes),
+        "rows": [asdict(row) for row in check.rows],
+    }
+
+
+def _latency(row: Latency, found: Distribution) -> dict[str, Any]:
+    return {
+        "unit": row.metric.unit,
+        "n": found.n,
+        "estimated": found.estimated or row.metric.estimated,
+        "mean": _rounded(found.mean),
+        "min": _rounded(found.low),
+        "max": _rounded(found.high),
+        **{name: _quantile(getattr(found, name), row.bars) for name in ("p50", "p90", "p95", "p99")},
+    }
+
+
+def _quantile(found: Quantile, bars: dict[float, Bar]) -> dict[str, float | None]:
+    bar = bars.get(found.p)
+    return {
+        **{name: _rounded(getattr(found, name)) for name in ("value", "low", "high")},
+        "certified": found.certified,
+        "client_low": _rounded(bar.low) if bar else None,
+        "client_high": _rounded(bar.high) if bar else None,
+    }
 
 
 def _rounded(value: float | None) -> float | None:

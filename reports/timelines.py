@@ -11,17 +11,20 @@ from streamgauge.reports.axes import (
     HEIGHT,
     LEFT,
     RIGHT,
+    SINCE,
     TOP,
     WIDTH,
     Scale,
     figure,
     legend,
     scale_of,
+    shaded,
     x_axis,
     y_axis,
 )
 from streamgauge.reports.charts import Chart
-from streamgauge.reports.kinds import BLUE, GREEN, KINDS, ORANGE, kind_of
+from streamgauge.reports.kinds import GREEN, KINDS, ORANGE, kind_of
+from streamgauge.reports.slots import slots_of
 from streamgauge.reports.svg import drawing, element
 
 __all__ = ["throughput_chart", "timeline_chart"]
@@ -29,7 +32,6 @@ __all__ = ["throughput_chart", "timeline_chart"]
 MOST_POINTS = 1500
 """More successes than this are thinned evenly in the timeline; failures never are."""
 
-MOST_BARS = 120
 _SLICES = 10
 
 
@@ -57,8 +59,8 @@ def timeline_chart(records: Sequence[Record], origin: int) -> Chart | None:
             fill="currentColor",
             fill_opacity="0.06",
         ),
-        element("text", text="no token", x=LEFT - 8, y=floor + 4, text_anchor="end"),
-        *x_axis(x, "seconds since the first dispatch"),
+        element("text", text="no TTFT", x=LEFT - 8, y=floor + 4, text_anchor="end"),
+        *x_axis(x, SINCE),
     ]
     for record in shown:
         kind, wait = kind_of(record.outcome), _ttft(record)
@@ -76,8 +78,8 @@ def timeline_chart(records: Sequence[Record], origin: int) -> Chart | None:
     return Chart(
         "timeline",
         title,
-        "One mark for each request, at the moment of its dispatch; those without a single token lie at the bottom."
-        + thinned,
+        "One mark for each request, at the moment of its dispatch; those without any, whole answers among them, lie at the "
+        "bottom." + thinned,
         drawing(
             "timeline",
             title,
@@ -98,17 +100,18 @@ def throughput_chart(
     arrivals = [((time - origin) / 1_000_000, tokens) for record in records for time, tokens in token_arrivals(record)]
     if not arrivals:
         return None
-    length = max(*(time for time, _ in arrivals), 0)
-    width = max(1, math.ceil(length / MOST_BARS))
-    bins = [0.0] * (int(length // width) + 1)
+    slots = slots_of(max(*(time for time, _ in arrivals), 0))
+    width = slots.width
+    bins = [0.0] * slots.count
     for time, tokens in arrivals:
-        bins[int(max(time, 0) // width)] += tokens / width
+        bins[slots.of(time)] += tokens / width
+    edges = ((window[0] - origin) / 1_000_000, (window[1] - origin) / 1_000_000) if window else None
     x = Scale(0, len(bins) * width, LEFT, RIGHT)
     y = scale_of(bins, BOTTOM, TOP, from_zero=True)
     parts = [
-        *_window(window, origin, x),
+        *shaded(edges, x),
         *y_axis(y, "output tok/s"),
-        *x_axis(x, "seconds since the first dispatch"),
+        *x_axis(x, SINCE),
     ]
     for index, value in enumerate(bins):
         left, right = x.at(index * width), x.at((index + 1) * width)
@@ -124,8 +127,8 @@ def throughput_chart(
             )
         )
     swatches = [(element("rect", x=-8, y=-6, width=12, height=12, fill=GREEN), "output tok/s")]
-    if window and rate is not None:
-        start, end = (x.at((edge - origin) / 1_000_000) for edge in window)
+    if edges and rate is not None:
+        start, end = map(x.at, edges)
         mean = element("line", x1=start, y1=y.at(rate), x2=end, y2=y.at(rate), stroke=ORANGE, stroke_width=2)
         parts.append(mean)
         swatches.append(
@@ -184,17 +187,3 @@ def _slices(
             )
         )
     return rows
-
-
-def _window(window: tuple[int, int] | None, origin: int, x: Scale) -> list[str]:
-    if window is None:
-        return []
-    start, end = (x.at((edge - origin) / 1_000_000) for edge in window)
-    return [
-        element("rect", x=start, y=TOP, width=end - start, height=BOTTOM - TOP, fill=BLUE, fill_opacity="0.12"),
-        *(
-            element("line", x1=edge, x2=edge, y1=TOP, y2=BOTTOM, stroke=BLUE, stroke_dasharray="4 3")
-            for edge in (start, end)
-        ),
-        element("text", text="steady window", x=start + 6, y=TOP - 5, fill=BLUE),
-    ]

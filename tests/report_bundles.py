@@ -18,7 +18,18 @@ from streamgauge.outcomes import Outcome
 from streamgauge.wire.exchange import Credential, Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read
 
-__all__ = ["HOSTILE", "NASTY_BODY", "full_bundle", "lean_bundle", "validate_bundle"]
+__all__ = [
+    "CHAT",
+    "HOSTILE",
+    "NASTY_BODY",
+    "START",
+    "TEXT",
+    "full_bundle",
+    "lean_bundle",
+    "load",
+    "meta",
+    "validate_bundle",
+]
 
 HOSTILE = "<script>alert(1)</script>\"' onerror=x \u202eright-to-left\u202c שלום \u2028 & \x07\ud800 {{ 7 * 7 }}"
 """Text as a hostile server would send it."""
@@ -33,7 +44,7 @@ NASTY_BODY = (
 CHAT, TEXT = "seekr-chat", "seekr-completions"
 _BASE = "http://127.0.0.1:9/v1"
 _STARTED = "2025-06-01T12:00:00.000000Z"
-_START = 1_748_779_200.0
+START = 1_748_779_200.0
 
 
 def meta() -> dict[str, Any]:
@@ -274,9 +285,9 @@ def load() -> dict[str, Any]:
         "max_tokens": 64,
         "stream": True,
         "seed": 7,
-        "planned_requests": None,
+        "requests": None,
         "started": _STARTED,
-        "window": [_START + 6, _START + 55],
+        "window": [START + 6, START + 55],
         "state": "finished",
         "detail": "",
         "locust": "2.47.0",
@@ -302,7 +313,13 @@ def validate_bundle(directory: Path) -> None:
     if (directory / "checks.json").exists():
         for each in json.loads((directory / "checks.json").read_bytes()):
             _validator("check").validate(each)
-    for pattern, name in (("exchanges-*", "exchange"), ("findings", "finding"), ("records-*", "record")):
+    for pattern, name in (
+        ("exchanges-*", "exchange"),
+        ("findings", "finding"),
+        ("records-*", "record"),
+        ("telemetry-*", "telemetry"),
+        ("server-metrics", "server_metrics"),
+    ):
         for path in directory.glob(f"{pattern}.jsonl"):
             for line in read_lines(path):
                 _validator("anchor" if "anchor" in line else name).validate(line)
@@ -349,7 +366,7 @@ def _write_records(directory: Path) -> None:
     failures = [outcome for outcome in LoadOutcome if outcome is not LoadOutcome.OK]
     for worker, clock in (("1", 0), ("2", 77_000_000)):
         with LineWriter(directory / f"records-{worker}.jsonl") as writer:
-            writer.write({"anchor": {"monotonic_us": clock, "wall": _START}})
+            writer.write({"anchor": {"monotonic_us": clock, "wall": START}})
             for number in range(150):
                 failed = number % 12 == 5
                 outcome = failures[number // 12 % len(failures)] if failed else LoadOutcome.OK

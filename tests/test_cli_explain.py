@@ -15,6 +15,7 @@ from streamgauge.conformance.plan import plan
 from streamgauge.conformance.unseen import UNSEEN
 from streamgauge.contract.contract import load_contracts
 from streamgauge.contract.paths import request_paths
+from streamgauge.metrics.definitions import METRICS, RATES, Metric, Rate
 from streamgauge.target import Target
 from streamgauge.traceability import Traced, trace
 
@@ -131,3 +132,11 @@ def test_every_curated_topic_is_listed() -> None:
     assert sent == {*CURATED, "generated"}
     done = CliRunner().invoke(list_command, ["probes", "--json"])
     assert {row["id"].partition(".")[0] for row in json.loads(done.stdout)} == set(CURATED)
+
+
+@pytest.mark.parametrize("definition", [*METRICS, *RATES], ids=lambda each: each.id)
+def test_every_figure_of_a_load_run_is_listed_and_explained(definition: Metric | Rate) -> None:
+    """Latencies and rates alike: the tables that compute them are those that explain them."""
+    listed = {row["id"] for row in json.loads(CliRunner().invoke(list_command, ["metrics", "--json"]).output)}
+    assert definition.id in listed
+    assert definition.formula in explained(definition.id)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from report_bundles import full_bundle
+from report_load import open_bundle
 
 from streamgauge.reports.kinds import BLUE, GREEN, ORANGE
 from streamgauge.reports.write import write_all
@@ -46,10 +47,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The report, served on the loopback."""
-    bundle = full_bundle(tmp_path_factory.mktemp("site") / "b")
-    write_all(bundle)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(bundle))) as server:
+    """The reports on a closed and on an open loop, served on the loopback."""
+    root = tmp_path_factory.mktemp("site")
+    for bundle in (full_bundle(root / "closed"), open_bundle(root / "open")):
+        write_all(bundle)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(root))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -119,12 +121,13 @@ def longest_run(picture: Image.Image, colour: tuple[int, int, int], rows: int) -
 VIEWS = [("strict", LIGHT, (255, 255, 255)), ("free", LIGHT, (255, 255, 255)), ("free", DARK, (20, 23, 27))]
 
 
+@pytest.mark.parametrize("run", ["closed", "open"])
 @pytest.mark.parametrize(("policy", "scheme", "page"), VIEWS, ids=["strict", "light", "dark"])
 def test_charts_keep_their_colours(
-    site: str, tmp_path: Path, policy: str, scheme: int, page: tuple[int, int, int]
+    site: str, tmp_path: Path, run: str, policy: str, scheme: int, page: tuple[int, int, int]
 ) -> None:
-    """Bars, lines and marks are there in their own colours on the page's colour, and nothing turned black."""
-    picture = screenshot(f"{site}/{policy}/report.html", tmp_path, scheme)
+    """Bars, lines, areas and marks are there in their own colours on the page's colour, and nothing turned black."""
+    picture = screenshot(f"{site}/{policy}/{run}/report.html", tmp_path, scheme)
     found = colours(picture)
     assert found.most_common(1)[0][0] == page
     assert found[rgb(GREEN)] > 20_000

@@ -170,10 +170,10 @@ def test_document_outline(page: Page) -> None:
 def test_charts_carry_their_meaning(page: Page) -> None:
     """Each chart has a name, a description, colours of its own, and its figures in a table."""
     charts = [attrs for tag, attrs in page.elements if tag == "svg"]
-    assert len(charts) == 4
+    assert len(charts) == 6
     assert all(attrs["role"] == "img" and attrs["aria-labelledby"] for attrs in charts)
-    assert [tag for tag, _ in page.elements].count("desc") == 4
-    assert page.text.count("The figures as a table") == 4
+    assert [tag for tag, _ in page.elements].count("desc") == 6
+    assert page.text.count("The figures as a table") == 6
     shapes = [attrs for tag, attrs in page.elements if tag in {"path", "rect", "circle", "polygon"}]
     assert all("fill" in attrs and "class" not in attrs for attrs in shapes if "stroke" not in attrs)
 

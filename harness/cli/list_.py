@@ -58,9 +58,10 @@ def _explorations() -> list[Row]:
 
 
 def _metrics() -> list[Row]:
-    from streamgauge.metrics.definitions import METRICS
+    from streamgauge.metrics.definitions import METRICS, RATES
 
-    return [{"id": m.id, "title": m.title, "unit": m.unit, "formula": m.formula, "source": m.source} for m in METRICS]
+    names = ("id", "title", "unit", "formula", "source")
+    return [{name: getattr(each, name) for name in names} for each in (*METRICS, *RATES)]
 
 
 def _outcomes() -> list[Row]:
