@@ -5,6 +5,7 @@ Importing this module imports Locust, which patches the socket module: only Locu
 """
 
 import functools
+import gc
 import json
 import os
 import signal
@@ -102,6 +103,11 @@ def _on_test_stop(environment: Any, **_: Any) -> None:
     _members[environment].close()
 
 
+def _on_quit(**_: Any) -> None:
+    # The interpreter would go through all of Locust once more before it ends, and take longer than a short run.
+    gc.freeze()
+
+
 def _on_share(environment: Any, msg: Any) -> None:
     _members[environment].share(msg.data)
 
@@ -153,6 +159,7 @@ _LISTENERS: dict[str, Callable[..., None]] = {
     "test_start": _on_test_start,
     "test_stopping": _on_test_stopping,
     "test_stop": _on_test_stop,
+    "quit": _on_quit,
     "report_to_master": _on_report_to_master,
     "worker_report": _on_worker_report,
 }

@@ -101,7 +101,9 @@ def judge(
         if status == 429 or (status == 503 and "retry-after" in headers):
             return Outcome.RATE_LIMITED, detail
         return (Outcome.HTTP_5XX if status >= 500 else Outcome.HTTP_4XX), detail
+    if end is End.COMPLETE and not facts.defects:
+        return Outcome.OK, ""
     found = dict(facts.defects)
     if end is not End.COMPLETE:
         found = {_OF_END[end]: said, **found}
-    return next(((outcome, found[outcome]) for outcome in _PRECEDENCE if outcome in found), (Outcome.OK, ""))
+    return next((outcome, found[outcome]) for outcome in _PRECEDENCE if outcome in found)

@@ -22,15 +22,16 @@ class LoopClock:
     Knows when the loop last looked at its sockets.
 
     A poll that had to wait returns with the first arrival; one that did not reports what came since the poll before it.
-    So whatever a poll reports came at or after :attr:`since`, unless this process had to wait for a core when it was woken:
+    So whatever a poll reports came at or after `since`, unless this process had to wait for a core when it was woken:
     that it cannot see from within, and :mod:`streamgauge.load.selfwatch` asks the system.
 
     Attributes:
-        since: microseconds on the monotonic clock.
+        polled: when the last poll returned, in microseconds on the monotonic clock.
+        since: what the last poll reported came at this moment or later, by the same clock.
     """
 
     def __init__(self, loop: Any) -> None:
-        self.since = self._polled = self._asked = now_us()
+        self.since = self.polled = self._asked = now_us()
         # First behind the poll, and last before it: behind gevent's own watcher, which runs the greenlets.
         self._after = loop.check(ref=False, priority=loop.MAXPRI)
         self._before = loop.prepare(ref=False, priority=loop.MINPRI)
@@ -42,8 +43,8 @@ class LoopClock:
 
     def _has_polled(self) -> None:
         now = time.monotonic_ns() // 1000
-        self.since = now if now - self._asked > _WAITED_US else self._polled
-        self._polled = now
+        self.since = now if now - self._asked > _WAITED_US else self.polled
+        self.polled = now
 
 
 _clocks: "weakref.WeakKeyDictionary[Any, LoopClock]" = weakref.WeakKeyDictionary()

@@ -152,20 +152,22 @@ class _Stream:
         payloads = block[6:-2].split(b"\n\ndata: ")
         if block[:6] != b"data: " or block.count(b"\n") != 2 * len(payloads) or b"\r" in block:
             return self._read_event_by_event(block, time, lag)
-        tokens = 0
-        accepts = self._validator.accepts
+        tokens, first = 0, self._number
+        loads, accepts, is_mere_token = orjson.loads, self._validator.accepts, self._is_mere_token
         for number, data in enumerate(payloads):
             try:
-                payload = orjson.loads(data)
+                payload = loads(data)
+                if is_mere_token(payload) and accepts(payload):
+                    tokens += 1
+                    continue
             except orjson.JSONDecodeError:
-                payload = None
-            if payload is not None and self._is_mere_token(payload) and accepts(payload):
-                tokens += 1
-                self._number += 1
-            elif not self._read_event(b"data: " + data, time, lag):
+                pass
+            self._number = first + number
+            if not self._read_event(b"data: " + data, time, lag):
                 read = sum(map(len, payloads[:number])) + 8 * number
                 break
         else:
+            self._number = first + len(payloads)
             read = len(block)
         if tokens:
             self._token(time, lag, tokens)
@@ -186,11 +188,11 @@ class _Stream:
             (choice,) = payload["choices"]
             text = choice["delta"]["content"] if self._part else choice["text"]
             return (
-                text.__class__ is str
+                choice["finish_reason"] is None
+                and text.__class__ is str
                 and text != ""
                 and choice["index"] in self._open
                 and self.facts.first_visible is not None
-                and choice.get("finish_reason") is None
                 and payload.get("usage") is None
                 and payload.get("error") is None
             )
@@ -392,12 +394,16 @@ def _tokens_of(part: Any) -> tuple[bool, bool]:
     """Whether a delta, message or text choice holds visible text, and whether it holds anything generated."""
     if not isinstance(part, dict):
         return False, False
-    if any(isinstance(text := part.get(name), str) and text for name in ("content", "text")):
+    if _is_text(part.get("content")) or _is_text(part.get("text")):
         return True, True
-    if any(isinstance(text := part.get(name), str) and text for name in ("reasoning_content", "reasoning")):
+    if _is_text(part.get("reasoning_content")) or _is_text(part.get("reasoning")):
         return False, True
     calls = part.get("tool_calls")
     return False, isinstance(calls, list) and bool(calls)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _note_violation(validator: Validator, payload: Any, where: str, facts: Facts) -> None:

@@ -155,6 +155,7 @@ class ResponseReader:
             if self._chunks.complete:
                 self._part = _Part.DONE
                 self._keep = self._keep and not self._chunks.surplus
+                self._chunks.close()
         return False
 
 
@@ -181,6 +182,10 @@ class _Chunks:
     def on_message_complete(self) -> None:
         """The parser's: the last chunk and the trailers are over."""
         self.complete = True
+
+    def close(self) -> None:
+        """Let go of the parser, which holds us: else all that was read waits for the next collection of garbage."""
+        del self._parser
 
     def feed(self, data: bytes) -> list[bytes]:
         """

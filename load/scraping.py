@@ -28,7 +28,7 @@ from streamgauge.wire.recorder import Limits, Outgoing, Recorder
 __all__ = ["Scraper", "scraping"]
 
 _LIMITS = Limits(concurrency=1, connect=5.0, idle=5.0, total=5.0, size=4 << 20, rate_limit_attempts=1)
-_SETTLE_INTERVAL_S = 0.2
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 0.2
 _SETTLE_S = 5.0
 """So long the counters are waited for: a server updates them after the last byte has left, or when it sees its client gone."""
 
@@ -125,6 +125,7 @@ class Scraper:
     async def _settle(self, recorder: Recorder, outgoing: Outgoing) -> None:
         """Look until two pages in a row say the same, and nothing runs."""
         until = time.monotonic() + self._settle_s
+        pause_s = _FIRST_PAUSE_S
         while True:
             before = self.last
             if not await self._look(recorder, outgoing, Phase.AFTER):
@@ -136,7 +137,8 @@ class Scraper:
                 if came and not self._hurry:
                     self._write_note(f"its counters had not come to rest {self._settle_s:g} s after the run")
                 return
-            await asyncio.sleep(_SETTLE_INTERVAL_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _look(self, recorder: Recorder, outgoing: Outgoing, phase: Phase) -> bool:
         """Read the page once; whether it is worth another look."""

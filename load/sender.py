@@ -15,6 +15,7 @@ from gevent.event import Event
 
 from streamgauge.bundle.layout import TELEMETRY
 from streamgauge.bundle.writer import LineWriter
+from streamgauge.contract.contract import JSON, SSE
 from streamgauge.load.abort import AbortWatch
 from streamgauge.load.arrivals import OpenLoop
 from streamgauge.load.calibration import calibrate
@@ -136,6 +137,8 @@ class Sender:
         except (OSError, ValueError) as problem:  # the run is worth having without
             sys.stderr.write(f"streamgauge: no calibration, since its server does not start: {problem}\n")
         self._client.open(self._connections())
+        for part in self.plan.mix:  # compiled now, not when the first answer comes
+            part.operation.response(200, SSE if part.stream else JSON)
         self._calibrate("before")
         self._watch.start()
         self.ready.set()

@@ -6,6 +6,8 @@ from typing import Any
 import gevent
 from gevent.event import Event
 
+from streamgauge.load.loopclock import loop_clock
+
 __all__ = ["Turns"]
 
 
@@ -19,13 +21,18 @@ class Turns:
 
     def __init__(self) -> None:
         self._waiting: deque[Event] = deque()
+        self._clock = loop_clock()
+        self._last_poll = 0
         loop = gevent.get_hub().loop
         self._polled = loop.check(ref=False)
         self._hurry = loop.idle()  # while it is active, the loop only looks at the sockets and does not wait for them
         self._active = False
 
     def wait(self) -> None:
-        """Return when it is this greenlet's turn."""
+        """Return when it is this greenlet's turn: at once for the first one after a look at the sockets."""
+        if not self._waiting and self._clock.polled != self._last_poll:
+            self._last_poll = self._clock.polled
+            return
         turn = Event()
         self._waiting.append(turn)
         if not self._active:
@@ -41,6 +48,7 @@ class Turns:
 
     def _give(self) -> None:
         if self._waiting:
+            self._last_poll = self._clock.polled
             self._waiting.popleft().set()
         if not self._waiting:
             self._active = False

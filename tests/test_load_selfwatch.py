@@ -174,8 +174,8 @@ def test_calibration(name: str) -> None:
     """Streams of known times are read whole, and every stamp of theirs is compared: late ones, never early ones."""
     with running() as url:
         line = calibrate(url, OPERATIONS[name], streams=4, phase="before")["calibration"]
-    assert (line["phase"], line["streams"], line["events"]) == ("before", 4, 80)
-    assert (line["ttft_error_us"]["n"], line["gap_error_us"]["n"]) == (4, 76)
+    assert (line["phase"], line["streams"], line["events"]) == ("before", 4, 128)
+    assert (line["ttft_error_us"]["n"], line["gap_error_us"]["n"]) == (4, 124)
     assert 0 <= line["ttft_error_us"]["p50"] <= line["ttft_error_us"]["p99"] <= line["ttft_error_us"]["max"]
 
 

@@ -28,6 +28,7 @@ def record(number: int = 0, **fields: Any) -> Record:
         "dispatched": start,
         "closed": start + 700_000,
         "outcome": Outcome.OK,
+        "status": 200,
         "max_tokens": 64,
         "token_times": [start + 200_000 + step * 100_000 for step in range(5)],
         "completion_tokens": 5,
@@ -108,10 +109,10 @@ NOTES: list[tuple[list[Record], str]] = [
     ([record(completion_tokens=None)], "without usage"),
     ([record()], "refused below 100 values: TTFT"),
     ([record(number) for number in range(100)], "uncertified below 662 values: TTFT"),
-    ([record(judged=Judged.ENDS)], "no answer was judged event by event"),
+    ([record(judged=Judged.ENDS)], "no stream was judged event by event"),
     (
         [record(number, judged=Judged.ENDS) for number in range(9)] + [record()],
-        "a sample of 10 % of the answers (1 of 10)",
+        "a sample of 10 % of the streams (1 of 10)",
     ),
     ([record(judged=Judged.ENDS)], "Gaps are estimated"),
     (

@@ -134,7 +134,10 @@ def _bars(metric: Metric, successes: Sequence[Record]) -> dict[float, Bar]:
 def _calibration_warnings(calibrations: Sequence[Calibration]) -> Iterator[str]:
     for found in calibrations:
         if not found.ttft_error_us.n:
-            yield f"calibration {found.phase} the run told nothing: none of {found.streams} streams came whole"
+            yield (
+                f"calibration {found.phase} the run told nothing about process {found.process}: none of {found.streams} "
+                "streams came whole"
+            )
 
 
 def _cpu(telemetry: Telemetry) -> dict[str, float]:

@@ -27,7 +27,7 @@ class Figures:
         run: load.json; empty when the run got no further than its records.
         records: of all workers, on the wall clock.
         window_us: the steady window on that clock; None without one.
-        summary: the figures.
+        summary: the figures; its goodput is the one that the objectives are judged by, the client's doubt included.
         objectives: what became of each `--slo`, in their order.
         client: whether this client was quick enough to know.
         telemetry: what its processes said about themselves.
@@ -66,7 +66,7 @@ def figures(bundle: Bundle) -> Figures:
         run=run,
         records=records,
         window_us=window,
-        summary=summary,
+        summary=replace(summary, goodput=good) if slos else summary,
         objectives=tuple(judge_slo(slo, counted, good, summary.missing) for slo in slos),
         client=client,
         telemetry=telemetry,

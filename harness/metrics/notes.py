@@ -68,12 +68,12 @@ def _window_notes(window: tuple[int, int] | None) -> Iterator[str]:
 
 
 def _judging_notes(counted: Sequence[Record]) -> Iterator[str]:
-    judged = Counter(record.judged for record in counted if record.outcome is not Outcome.DROPPED)
+    judged = Counter(record.judged for record in counted if record.stream and 200 <= record.status < 300)
     if judged[Judged.ENDS]:
         whole, n = judged[Judged.ALL], judged.total()
-        share = f"a sample of {100 * whole / n:.2g} % of the answers ({whole} of {n})" if whole else "no answer"
+        share = f"a sample of {100 * whole / n:.2g} % of the streams ({whole} of {n})" if whole else "no stream"
         yield (
-            f"Only both ends of answers were judged: {share} was judged event by event; faults within the others "
+            f"Only both ends of streams were judged: {share} was judged event by event; faults within the others "
             "do not lower goodput."
         )
     broken = [record for record in counted if record.violations]
