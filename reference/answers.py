@@ -1,9 +1,10 @@
 """A valid request's answer as payloads with the times at which they are due."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from streamgauge.contract.profile import Dialect
 from streamgauge.reference.costs import metrics, tier, usage
@@ -17,7 +18,7 @@ __all__ = ["Answer", "Payload", "to_json"]
 
 def to_json(value: Any) -> bytes:
     """JSON with its text as UTF-8 and without white space."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    return orjson.dumps(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Payload:
     A part of an answer.
 
     Attributes:
-        due_ms: milliseconds from the request to its writing, at the earliest.
+        due_ms: milliseconds from the answer's beginning to its writing, at the earliest. Behind an accelerator the answer's own
+            clock counts: see `Accelerator.due`.
         body: a whole body, or one chunk of a stream; None for the stream's `[DONE]`.
         tokens: generated tokens that it brings.
     """
@@ -70,6 +72,11 @@ class Answer:
         """Tokens generated over all choices, those that `best_of` left out included."""
         return sum(choice.generated for choice in self.choices) + self._unshown
 
+    @property
+    def steps(self) -> int:
+        """How many steps generate it: each makes a token of every choice that is not finished."""
+        return max(1, *(choice.generated for choice in self.choices))
+
     def whole(self) -> Payload:
         """The answer in one piece, due when its last token is."""
         body = {
@@ -78,9 +85,9 @@ class Answer:
             "choices": [self._shape.whole(choice) for choice in self.choices],
             "usage": self._usage(self.completion_tokens),
             **self._shape.beside(),
-            **metrics(self._settings, self._steps, self.parameters.described),
+            **metrics(self._settings, self.steps, self.parameters.described),
         }
-        return Payload(self._due(self._steps - 1), body, self.completion_tokens)
+        return Payload(self._due(self.steps - 1), body, self.completion_tokens)
 
     def chunks(self) -> Iterator[Payload]:
         """The answer as the chunks of a stream: at each token step, one for each choice that is not finished."""
@@ -98,8 +105,8 @@ class Answer:
             yield self._chunk(due, part, done, tokens=len(ids), usage_too=beside, first=first)
             first = False
         if self._usage_apart:
-            yield self._chunk(self._due(self._steps - 1), None, done)
-        yield Payload(self._due(self._steps - 1), None)
+            yield self._chunk(self._due(self.steps - 1), None, done)
+        yield Payload(self._due(self.steps - 1), None)
 
     def _parts(self, tellings: "list[_Telling]") -> "Iterator[tuple[float, _Telling, dict[str, Any], Sequence[int]]]":
         """When each part of a choice is due, whose it is, and the tokens that it brings."""
@@ -110,7 +117,7 @@ class Answer:
             for prefix in self._shape.prefix(telling.choice):
                 telling.offset = len(self.parameters.prefixes[telling.choice.prompt])
                 yield self._due(0), telling, prefix, ()
-        for step in range(self._steps):
+        for step in range(self.steps):
             due = self._due(step)
             for telling in tellings:
                 for part, ids in telling.at(step):
@@ -128,11 +135,9 @@ class Answer:
         """The reasoning, if it is to be shown."""
         return choice.reasoning if self.parameters.shows_reasoning else ()
 
-    @property
-    def _steps(self) -> int:
-        return max(1, *(choice.generated for choice in self.choices))
-
     def _due(self, step: int) -> float:
+        if self._settings.accelerated:
+            return step + 1
         return self._settings.ttft_ms + step * self._settings.itl_ms
 
     def _chunk(
@@ -155,7 +160,7 @@ class Answer:
         if choice is None or usage_too or self.parameters.continuous_usage:
             body["usage"] = self._usage(done)
         if choice is None:
-            body |= metrics(self._settings, self._steps, self.parameters.described)
+            body |= metrics(self._settings, self.steps, self.parameters.described)
         return Payload(due, body, tokens)
 
 

@@ -1,5 +1,6 @@
 """Checks the API key of a request."""
 
+import functools
 import hmac
 from collections.abc import Iterable
 
@@ -31,11 +32,7 @@ def require_key(contract: Contract, operation: Operation, headers: Iterable[tupl
     if not key_needed(operation, contract):
         return
     auth = contract.profile.auth
-    bare = {
-        parameter["name"].lower()
-        for parameter in operation.definition.get("parameters", [])
-        if parameter["in"] == "header" and parameter["name"].lower().endswith(_KEY_HEADER)
-    }
+    bare = _bare_headers(operation)
     fields = list(headers)
     own = [value for name, value in fields if name == auth.header.lower()]
     listed = [value for name, value in fields if name in bare]
@@ -45,6 +42,16 @@ def require_key(contract: Contract, operation: Operation, headers: Iterable[tupl
     ):
         return
     raise Refusal(Kind.AUTHENTICATION, "Missing or invalid API key.")
+
+
+@functools.cache
+def _bare_headers(operation: Operation) -> frozenset[str]:
+    """The header parameters of a document that take the key alone."""
+    return frozenset(
+        parameter["name"].lower()
+        for parameter in operation.definition.get("parameters", [])
+        if parameter["in"] == "header" and parameter["name"].lower().endswith(_KEY_HEADER)
+    )
 
 
 def challenge(auth: Auth) -> str:

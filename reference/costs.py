@@ -36,8 +36,12 @@ def usage(prompt: int, completion: int, *, reasoning: int, told: frozenset[str])
 
 
 def metrics(settings: Settings, steps: int, told: frozenset[str]) -> dict[str, Any]:
-    """The member that tells the times of an answer of so many token steps; empty where the document has none."""
-    if _METRICS not in told:
+    """
+    The member that tells the times of an answer of so many token steps.
+
+    Empty where the document has none, and behind an accelerator: nobody knows these times beforehand.
+    """
+    if _METRICS not in told or settings.accelerated:
         return {}
     times = {
         "time_to_first_token_ms": settings.ttft_ms,

@@ -9,6 +9,7 @@ from streamgauge.contract.contract import CHAT, JSON, Contract, Operation
 from streamgauge.reference.answers import Answer, Payload
 from streamgauge.reference.errors import Refusal
 from streamgauge.reference.messages import End, Request, Write
+from streamgauge.reference.room import Room
 from streamgauge.wire.json import read_json
 
 __all__ = ["Draft", "Event", "Headers"]
@@ -35,7 +36,7 @@ class Draft:
         contract, operation: whose path it is; None at other paths (models, health, metrics, nowhere).
         key: the right one.
         models: names of those that exist.
-        busy: whether an answer has to wait for a slot.
+        room: where an answer has to find a place, if anywhere.
         refusal: why the request is refused, where it is.
         answer: what the pseudo-model says, where it says something.
         status, headers: of the reply.
@@ -56,7 +57,7 @@ class Draft:
     operation: Operation | None
     key: str
     models: tuple[str, ...] = ()
-    busy: bool = False
+    room: Room | None = None
     refusal: Refusal | None = None
     answer: Answer | None = None
     status: int = 200

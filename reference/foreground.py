@@ -1,12 +1,17 @@
 """Runs the endpoint in this process until a signal comes, and says on standard output how to call it."""
 
 import asyncio
+import contextlib
+import gc
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from streamgauge.contract.contract import CHAT
 from streamgauge.errors import UsageError
+from streamgauge.reference.processes import Fleet
 from streamgauge.reference.responder import Responder
 from streamgauge.reference.server import serve
 from streamgauge.reference.settings import DEFAULT_KEY, Settings
@@ -26,9 +31,25 @@ def run(settings: Settings, host: str, port: int, *, until_stdin_closes: bool = 
 
     Raises:
         UsageError: the address cannot be listened on.
+        CannotTellError: one of several processes ended by itself.
     """
+    responder = Responder(settings)
+    # Documents and validators live as long as the process: whoever collects garbage need not look at them time and again.
+    gc.freeze()
+    with contextlib.ExitStack() as stack:
+        # Forked before there is an event loop, which no two processes may share.
+        fleet = Fleet(responder, settings.processes) if settings.processes > 1 else None
+        if fleet is not None:
+            stack.callback(fleet.close)
+        _serve(responder, fleet, settings, host, port, until_stdin_closes=until_stdin_closes)
+
+
+def _serve(
+    responder: Responder, fleet: Fleet | None, settings: Settings, host: str, port: int, *, until_stdin_closes: bool
+) -> None:
+    serving = partial(serve, responder) if fleet is None else fleet.serve
     try:
-        asyncio.run(_run(Responder(settings), settings, host, port, until_stdin_closes=until_stdin_closes))
+        asyncio.run(_run(serving, responder, settings, host, port, until_stdin_closes=until_stdin_closes))
     except OSError as problem:
         reason = os.strerror(problem.errno) if problem.errno and problem.errno > 0 else str(problem)
         raise UsageError(
@@ -38,7 +59,15 @@ def run(settings: Settings, host: str, port: int, *, until_stdin_closes: bool = 
         ) from None
 
 
-async def _run(responder: Responder, settings: Settings, host: str, port: int, *, until_stdin_closes: bool) -> None:
+async def _run(
+    serving: Callable[..., Awaitable[None]],
+    responder: Responder,
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    until_stdin_closes: bool,
+) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -51,7 +80,7 @@ async def _run(responder: Responder, settings: Settings, host: str, port: int, *
         print(f"listening on {base}", flush=True)  # noqa: T201 - what a parent process waits for
         print(_how_to_call(responder, settings, base), flush=True)  # noqa: T201 - this is what the command is for
 
-    await serve(responder, host, port, ready=ready, stop=stop)
+    await serving(host, port, ready=ready, stop=stop)
 
 
 def _stop_at_end(descriptor: int, stop: asyncio.Event) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from streamgauge.errors import CannotTellError
+from streamgauge.reference.accelerator import Speed
 from streamgauge.reference.settings import DEFAULT_KEY, DEFAULT_MODEL
 
 __all__ = ["running"]
@@ -28,6 +29,11 @@ def running(
     profiles: Sequence[str] = (),
     faults: Sequence[str] = (),
     slots: int = 0,
+    kv_tokens: int = 0,
+    queue: int | None = None,
+    speed: Speed | None = None,
+    processes: int = 1,
+    seed: int = 0,
 ) -> Iterator[str]:
     """
     Run the endpoint on a free loopback port while the block runs; yields its base URL.
@@ -42,12 +48,23 @@ def running(
         profiles: whose documents to serve, by bundled name or path; all bundled ones by default.
         faults: what goes wrong, as `--fault` takes it.
         slots: how many answers are generated at a time; 0 for no bound.
+        kv_tokens: how many tokens those may have together; 0 for no bound.
+        queue: how many requests may wait; None for no bound.
+        speed: of a simulated accelerator, which then sets the pace.
+        processes: how many serve side by side.
+        seed: of the draws that a fault's probability needs.
 
     Raises:
         CannotTellError: it did not start.
     """
     arguments = [sys.executable, "-m", "streamgauge", "serve", "--port", "0", "--until-stdin-closes"]
     arguments += ["--ttft-ms", str(ttft_ms), "--itl-ms", str(itl_ms), "--slots", str(slots)]
+    arguments += ["--kv-tokens", str(kv_tokens), "--processes", str(processes), "--seed", str(seed)]
+    if queue is not None:
+        arguments += ["--queue", str(queue)]
+    if speed is not None:
+        arguments += ["--prefill-tokens-per-s", str(speed.prefill_tokens_per_s), "--step-ms", str(speed.step_ms)]
+        arguments += ["--step-ms-per-stream", str(speed.step_ms_per_stream)]
     arguments += [f"--model={model}" for model in models]
     arguments += [f"--profile={profile}" for profile in profiles]
     arguments += [f"--fault={fault}" for fault in faults]

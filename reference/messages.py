@@ -51,7 +51,7 @@ class Write:
     Bytes for the socket.
 
     Attributes:
-        due_ms: milliseconds after the request had arrived; never written before.
+        due_ms: milliseconds after the answer began (see :class:`Payload`), or the request had arrived; never written before.
         tokens: generated tokens that they bring.
     """
 

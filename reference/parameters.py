@@ -116,6 +116,11 @@ class Parameters:
         """Tokens of all prompts."""
         return sum(prompt.count for prompt in self.prompts)
 
+    @property
+    def reserved_tokens(self) -> int:
+        """Tokens that the request may come to at most: prompts, and every choice at its full length."""
+        return self.prompt_tokens + self.best_of * sum(self.lengths)
+
 
 def parameters_of(operation: Operation, dialect: Dialect, asked: Asked) -> Parameters:
     """

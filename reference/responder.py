@@ -10,6 +10,7 @@ from streamgauge import catalog
 from streamgauge.contract.contract import JSON, SSE, Contract, Operation, load_contracts
 from streamgauge.contract.profile import GENERIC, Dialect, load_profile
 from streamgauge.errors import DocumentError
+from streamgauge.reference.accelerator import Accelerator, Speed
 from streamgauge.reference.answers import Answer, Payload, to_json
 from streamgauge.reference.auth import challenge, require_key
 from streamgauge.reference.drafts import Draft, Event, Headers
@@ -19,7 +20,9 @@ from streamgauge.reference.faults.switched import SwitchedFaults
 from streamgauge.reference.framing import DONE_EVENT, LAST_CHUNK, chunk, event, head
 from streamgauge.reference.messages import Reply, Request, Write
 from streamgauge.reference.metrics import Metrics
-from streamgauge.reference.parameters import CONTEXT, parameters_of
+from streamgauge.reference.pace import Pace
+from streamgauge.reference.parameters import CONTEXT, Parameters, parameters_of
+from streamgauge.reference.room import Room
 from streamgauge.reference.settings import Settings
 from streamgauge.reference.validation import read_request
 
@@ -27,6 +30,7 @@ __all__ = ["Responder"]
 
 _READ = ("GET", "HEAD")
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+_RETRY_S = 1
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -69,7 +73,7 @@ class Responder:
     ) -> None:
         self.contracts = list(contracts) or _contracts(settings.profiles)
         self.paths = _paths(self.contracts)
-        self.metrics = Metrics(settings.models)
+        self.metrics = Metrics(settings.models, settings.processes)
         self._settings = settings
         self._faults = faults or SwitchedFaults(settings.faults, settings.seed)
         self._now = now
@@ -77,23 +81,31 @@ class Responder:
         self._created = int(now())
         self._routes = self._make_routes()
 
-    @property
-    def slots(self) -> int:
-        """How many answers are to be generated at a time; 0 for no bound."""
-        return self._settings.slots
+    def new_pace(self) -> Pace:
+        """What sets the pace of the answers: a simulated accelerator if the settings describe one."""
+        told = self._settings
+        room = Room(told.slots, told.kv_tokens, told.queue)
+        if not told.accelerated:
+            return Pace(room)
+        return Accelerator(Speed(told.prefill_tokens_per_s, told.step_ms, told.step_ms_per_stream), room)
 
-    def reply(self, request: Request, *, busy: bool = False) -> Reply:
+    def become(self, process: int) -> None:
+        """From now on this is one process of several: it counts in a row of its own, and its faults draw for themselves."""
+        self.metrics.process = process
+        self._faults = SwitchedFaults(self._settings.faults, self._settings.seed + process)
+
+    def reply(self, request: Request, *, room: Room | None = None) -> Reply:
         """
         The reply to a request; whatever it is, the status is below 500 unless a fault is switched on.
 
         Args:
             request: what has arrived.
-            busy: whether an answer would have to wait for a slot.
+            room: where an answer has to find a place, if anywhere.
         """
         route = self._routes.get(request.path)
         operation = route.operation if route and route.fill == self._answer else None
         contract = route.contract if operation and route else None
-        draft = Draft(request, contract, operation, self._settings.key, self._settings.models, busy=busy)
+        draft = Draft(request, contract, operation, self._settings.key, self._settings.models, room=room)
         self._faults.bend(Stage.REQUEST, draft)
         dialect = (route.contract if route else self.contracts[0]).profile.dialect
         try:
@@ -106,6 +118,8 @@ class Responder:
         except Refusal as refusal:
             if refusal.kind is Kind.AUTHENTICATION and route:
                 draft.headers.append(("WWW-Authenticate", challenge(route.contract.profile.auth)))
+            if refusal.kind is Kind.BUSY:
+                draft.headers.append(("Retry-After", str(_RETRY_S)))
             _refuse(draft, refusal, dialect, route.operation if route else None)
         return self._finish(draft)
 
@@ -138,8 +152,8 @@ class Responder:
         profile = contract.profile
         asked = read_request(operation, request.body, self._settings.models, profile)
         parameters = parameters_of(operation, profile.dialect, asked)
-        if draft.busy and parameters.fail_fast:
-            raise Refusal(Kind.BUSY, "Every slot is taken, and `fail_fast` says not to wait.", "fail_fast")
+        if draft.room is not None:
+            _require_room(draft.room, parameters)
         created = int(self._now())
         answer = Answer(parameters, profile.dialect, self._settings, unique=self._unique(), created=created)
         draft.answer = answer
@@ -231,6 +245,16 @@ def _require_json(request: Request) -> None:
         raise Refusal(Kind.MEDIA_TYPE, f"The body must be {JSON}, and Content-Type must say so.")
     if request.header("content-encoding").lower() not in ("", "identity"):
         raise Refusal(Kind.MEDIA_TYPE, "The body must not be compressed.")
+
+
+def _require_room(room: Room, parameters: Parameters) -> None:
+    reserved = parameters.reserved_tokens
+    if not room.holds(reserved):
+        raise Refusal(Kind.CONTEXT, "Prompt and answer may have more tokens than there are in all.", "max_tokens")
+    if parameters.fail_fast and not room.fits(reserved):
+        raise Refusal(Kind.BUSY, "Every slot is taken, and `fail_fast` says not to wait.", "fail_fast")
+    if room.is_full(reserved):
+        raise Refusal(Kind.BUSY, "Too many requests are waiting already.")
 
 
 def _refuse(draft: Draft, refusal: Refusal, dialect: Dialect, operation: Operation | None) -> None:

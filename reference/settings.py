@@ -22,9 +22,14 @@ class Settings:
         profiles: bundled names or paths of the profiles whose documents are served; empty for all bundled ones.
         ttft_ms: milliseconds from the request's last byte to the first token.
         itl_ms: milliseconds from each token to the next.
+        prefill_tokens_per_s, step_ms, step_ms_per_stream: of a simulated accelerator, which then sets the pace;
+            see `accelerator.Speed`. All 0 for none.
         faults: what goes wrong: `NAME`, `NAME@PROBABILITY`, each with `,after=N` where wanted.
         seed: of the draws that a probability needs.
         slots: how many answers are generated at a time, while others wait; 0 for no bound.
+        kv_tokens: how many tokens those may have together, prompts and greatest lengths; 0 for no bound.
+        queue: how many requests may wait, while others get 429; None for no bound.
+        processes: how many serve side by side; each has its own share of the connections.
     """
 
     key: str = DEFAULT_KEY
@@ -35,3 +40,19 @@ class Settings:
     faults: tuple[str, ...] = ()
     seed: int = 0
     slots: int = 0
+    kv_tokens: int = 0
+    queue: int | None = None
+    processes: int = 1
+    prefill_tokens_per_s: float = 0.0
+    step_ms: float = 0.0
+    step_ms_per_stream: float = 0.0
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether a simulated accelerator sets the pace."""
+        return bool(self.prefill_tokens_per_s or self.step_ms or self.step_ms_per_stream)
+
+    @property
+    def shares(self) -> bool:
+        """Whether what one request gets depends on the others that are there."""
+        return self.accelerated or bool(self.slots or self.kv_tokens) or self.queue is not None

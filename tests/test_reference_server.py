@@ -16,8 +16,8 @@ import pytest
 from streamgauge import catalog
 from streamgauge.errors import CannotTellError
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
+from streamgauge.reference.connection import MAX_BODY
 from streamgauge.reference.launch import running
-from streamgauge.reference.server import MAX_BODY
 from streamgauge.wire.sse import read_events
 
 TEXT = "/v1/inference/completions"
