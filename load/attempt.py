@@ -57,6 +57,7 @@ class Attempt:
 
     Attributes:
         connect_us: how long its connection took.
+        replaced: whether it was sent again, since the server had closed a kept connection without an answer.
         end, said: how it ended, once :meth:`wait` has returned.
         answered: whether any byte came back.
     """
@@ -66,6 +67,7 @@ class Attempt:
     ) -> None:
         self.request = request
         self.connect_us = 0
+        self.replaced = False
         self.end, self.said = End.STOPPED, ""
         self.answered = False
         self.reader = ResponseReader()
@@ -84,7 +86,7 @@ class Attempt:
         self._decoded = 0
         self._bodies: list[tuple[bytes, int, int]] = []
         self._held = self._kept = 0
-        self._deferring = False
+        self._begun = self._deferring = False
         self._news = Event()
         self._closed: BrokenOffError | None = None
         self._closed_at = 0
@@ -145,14 +147,23 @@ class Attempt:
             self._finish(End.CUT, "the connection was closed inside the answer", self._closed_at)
         elif closed is not None:
             self._finish(closed.end, closed.said, self._closed_at)
-        elif self._timer_struck:
-            self._timer_struck = False
-            self._judge()
-            limit, until = self._limit()
-            if until <= now_us():
-                self._finish(limit, self._explain(limit), now_us())
-            else:
-                self._arm(until)
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """It is not over: see to the limit that applies from now on."""
+        self._judge()
+        begun = self._facts.tokens if self.request.stream else self._first_byte is not None
+        if not (begun and not self._begun) and not self._timer_struck:
+            return
+        # From the first token on, reads are no news by themselves: only the chunked coding's end, or the connection's.
+        self._begun, self._timer_struck = begun, False
+        self._deferring = begun and not self.reader.sized
+        limit, until = self._limit()
+        if until <= now_us():
+            self._finish(limit, self._explain(limit), now_us())
+        else:
+            self._arm(until)
 
     @property
     def reusable(self) -> bool:
@@ -207,6 +218,7 @@ class Attempt:
             violations=facts.violations,
             first_lag_us=facts.first_lag_us,
             lag_us=facts.lag_us,
+            replaced=self.replaced,
         )
 
     def _decode(self) -> None:
@@ -217,7 +229,6 @@ class Attempt:
                 if not self.reader.status:
                     continue
                 self._headers = now
-                self._deferring = self.reader.chunked
                 self._reading = reading_for(
                     self.request.operation,
                     stream=self.request.stream,
@@ -253,7 +264,7 @@ class Attempt:
         self._timer.start(self._on_timer)
 
     def _on_timer(self) -> None:
-        # Set once, not with each read: whether the time is over is looked up when it would be.
+        # Not set with each read: whether the time is over is looked up when it would be.
         self._timer_struck = True
         self._news.set()
 

@@ -112,7 +112,8 @@ class StreamClient:
         """
         Send one request and wait for the end of its answer.
 
-        A kept connection that turns out to be closed before any byte of the answer is replaced once, silently.
+        A kept connection that turns out to be closed before any byte of the answer is replaced once, and the record says so:
+        the server may have ended it just then, as it may (RFC 9112, 9.3.1), or have dropped the request.
 
         Args:
             request: what to send.
@@ -153,6 +154,7 @@ class StreamClient:
             self._talk(connection, message, attempt)
             if attempt.end is not End.RESET or attempt.answered:
                 return
+            attempt.replaced = True
         try:
             connection, attempt.connect_us = connect(self._origin, self._timeouts.connect)
         except BrokenOffError as problem:

@@ -52,9 +52,9 @@ class ResponseReader:
         self._chunks: _Chunks | None = None
 
     @property
-    def chunked(self) -> bool:
-        """Whether the message ends by its last chunk."""
-        return self._part is _Part.CHUNKS
+    def sized(self) -> bool:
+        """Whether the message said how long it is: then any bytes may complete it."""
+        return self._part is _Part.LENGTH
 
     @property
     def complete(self) -> bool:

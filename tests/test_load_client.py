@@ -244,6 +244,40 @@ def test_a_stale_connection_is_replaced_once(closer: object) -> None:
         assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
         assert served.connections == 2
         assert records[1].connect_us > 0
+        assert not records[0].replaced
+
+
+def test_a_request_that_is_sent_twice_says_so() -> None:
+    """Whether the server closed the kept connection just then or dropped the request, nobody can tell: the record shows it."""
+
+    def drops(connection: socket.socket) -> None:
+        connection.shutdown(socket.SHUT_RDWR)
+
+    with endpoint(says(RIGHT), drops, says(RIGHT)) as served:
+        client = StreamClient(served.url, {})
+        records = [client.send(ask(served.url)).record for _ in range(2)]
+        client.close()
+    assert [(record.outcome, record.replaced) for record in records] == [(Outcome.OK, False), (Outcome.OK, True)]
+    assert len(served.bodies) == 3
+
+
+@pytest.mark.parametrize(
+    ("server", "streamed"),
+    [
+        (says(stream(ROLE, WORD, end=False)), True),
+        (says(STREAM_HEAD + chunked(ROLE + WORD, end=False)), True),
+        (says(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + ROLE + WORD), True),
+        (says(json_answer(b'{"choi', content_length="400")), False),
+    ],
+    ids=["stream", "one read", "until close", "whole"],
+)
+def test_silence_is_noticed_when_the_idle_limit_is_over(server: Answer, streamed: bool) -> None:
+    """Not when the limit is over that applied before something came: that one is far longer."""
+    limits = Timeouts(connect=2, first_token=20, idle=0.2, total=30)
+    record = send(server, limits, streamed=streamed)
+    assert record.outcome is Outcome.TIMEOUT_IDLE
+    assert record.first_byte is not None
+    assert 190_000 <= record.closed - record.first_byte < 5_000_000
 
 
 def test_a_fresh_connection_is_not_replaced() -> None:

@@ -52,8 +52,8 @@ class Case:
     Attributes:
         every: of so many strikes only the last one shows: some faults leave a run enough to live on.
         stalls: nothing more comes, so that the client has to give up by itself.
-        alone: each request has a connection of its own. Where a kept one is closed without a byte of an answer, the client tries
-            again, as it must (RFC 9112, 9.3.1): that is no failure.
+        alone: each request has a connection of its own. Where a kept one is closed without a byte of an answer, the client sends
+            the request again: the server may have ended it just then, as it may (RFC 9112, 9.3.1).
     """
 
     fault: str
@@ -199,8 +199,21 @@ def test_a_fault_is_counted(case: Case) -> None:
     assert low // case.every <= found[case.outcome] <= high // case.every
     assert found[case.outcome] == strikes(case.fault, case.probability, count) // case.every
     assert found == {case.outcome: found[case.outcome], Outcome.OK: count - found[case.outcome]}
+    assert all(each.record.closed - each.record.dispatched < 6_000_000 for each in sent)
+    assert not any(each.record.replaced for each in sent)
     assert all(each.record.detail for each in sent if each.record.outcome is not Outcome.OK)
     assert all(each.record.tokens == TOKENS for each in sent if each.record.outcome is Outcome.OK)
+
+
+@pytest.mark.parametrize("fault", ["http.reset-at-once", "http.no-answer"])
+def test_what_is_sent_again_hides_nothing(fault: str) -> None:
+    """On kept connections, each strike is a failure or a request that says it was sent again."""
+    with served(f"{fault}@0.2") as url:
+        sent = load(url, REQUESTS)
+    again, found = sum(each.record.replaced for each in sent), counted(sent)
+    assert again > 0
+    assert found[Outcome.RESET] + again == strikes(fault, 0.2, REQUESTS + again)
+    assert found == {Outcome.RESET: found[Outcome.RESET], Outcome.OK: REQUESTS - found[Outcome.RESET]}
 
 
 def test_retry_after_is_handed_on() -> None:

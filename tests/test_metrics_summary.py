@@ -109,6 +109,7 @@ NOTES: list[tuple[list[Record], str]] = [
     ([record(completion_tokens=None)], "without usage"),
     ([record()], "refused below 100 values: TTFT"),
     ([record(number) for number in range(100)], "uncertified below 662 values: TTFT"),
+    ([record(replaced=True), record(1)], "1 requests were sent again on a new connection"),
     ([record(judged=Judged.ENDS)], "no stream was judged event by event"),
     (
         [record(number, judged=Judged.ENDS) for number in range(9)] + [record()],

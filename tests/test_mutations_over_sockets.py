@@ -23,7 +23,7 @@ from streamgauge.wire.recorder import Limits
 
 pytestmark = pytest.mark.sockets
 
-LIMITS = Limits(idle=2.0, total=20.0, rate_limit_wait=0.1)
+LIMITS = Limits(idle=4.0, total=20.0, rate_limit_wait=0.1)
 
 
 @contextmanager

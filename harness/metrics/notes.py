@@ -58,6 +58,12 @@ def _accounting_notes(counted: Sequence[Record], warm_up: int, scheduled: int | 
             f"{failed} of {len(counted)} requests did not succeed; latencies are those of the successful "
             "ones only, so slow failures do not show in them."
         )
+    replaced = sum(record.replaced for record in counted)
+    if replaced:
+        yield (
+            f"{replaced} requests were sent again on a new connection, since the server had closed the kept one without an "
+            "answer: it ends connections at a bad moment, or drops requests."
+        )
     if warm_up:
         yield f"{warm_up} requests of the warm-up count in no figure of a request."
 

@@ -113,6 +113,7 @@ class Record:
         violations: how many events (or whole bodies) broke their schema; `detail` says what was wrong with the first.
         first_lag_us: the first token may have come so much earlier than its stamp says, since this client was busy.
         lag_us: the same of the token-bearing event for which it was largest.
+        replaced: whether it was sent again on a new connection, since a kept one was closed without an answer.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Record:
     violations: int = 0
     first_lag_us: int = 0
     lag_us: int = 0
+    replaced: bool = False
 
     @property
     def tokens(self) -> int:
