@@ -8,9 +8,10 @@ import gevent
 from gevent.event import Event
 
 from streamgauge.load.connection import BrokenOffError
+from streamgauge.load.facts import Facts
 from streamgauge.load.judge import End, judge
 from streamgauge.load.loopclock import now_us
-from streamgauge.load.reading import Facts, Reading, reading_for
+from streamgauge.load.reading import Reading, reading_for
 from streamgauge.load.request import LoadRequest
 from streamgauge.load.response import ResponseReader
 from streamgauge.load.turns import Turns

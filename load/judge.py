@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Mapping
 
-from streamgauge.load.reading import Facts
+from streamgauge.load.facts import Facts
 from streamgauge.metrics.record import Outcome
 
 __all__ = ["End", "judge"]

@@ -7,8 +7,9 @@ import pytest
 from load_endpoint import DONE, chunk, data, json_answer, stream, whole
 
 from streamgauge.contract.contract import SSE, Operation, load_contracts
+from streamgauge.load.facts import Facts
 from streamgauge.load.judge import End, judge
-from streamgauge.load.reading import Facts, reading_for
+from streamgauge.load.reading import reading_for
 from streamgauge.load.response import ResponseReader
 from streamgauge.metrics.record import Outcome
 from streamgauge.wire.sse import MOST_LINES

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from load_endpoint import DONE, chunk, data
 
 from streamgauge.contract.contract import CHAT, SSE, load_contracts
+from streamgauge.load.facts import Facts
 from streamgauge.load.judge import End, judge
 from streamgauge.load.likeness import Likeness
-from streamgauge.load.reading import Facts, reading_for
+from streamgauge.load.reading import reading_for
 from streamgauge.metrics.record import Judged, Outcome
 
 OPERATIONS = {
