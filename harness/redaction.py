@@ -129,10 +129,11 @@ def _digit(digit: str) -> str:
 
 
 def _in_text(character: str) -> str:
-    written = [re.escape(character), *("".join(spelling) for spelling in _spellings(character))]
+    # The spellings come first: the raw character may be how one of them begins (% and %25).
+    written = [*("".join(spelling) for spelling in _spellings(character)), re.escape(character)]
     return f"(?:{'|'.join(written)})"
 
 
 def _on_wire(character: str) -> str:
     raw = tuple(re.escape(byte) for byte in character.encode().decode("latin-1"))
-    return f"(?:{'|'.join(map(_CHUNK_FRAMING.join, [raw, *_spellings(character)]))})"
+    return f"(?:{'|'.join(map(_CHUNK_FRAMING.join, [*_spellings(character), raw]))})"

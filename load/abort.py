@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from streamgauge.errors import UsageError
+from streamgauge.load.texts import written
 from streamgauge.metrics.record import Outcome
 
 __all__ = ["AbortRule", "AbortWatch"]
@@ -56,7 +57,10 @@ class AbortRule:
         )
 
     def __str__(self) -> str:
-        return f"errors>{self.limit * 100:g}%" if self.kind == "errors" else f"consecutive>={self.limit:g}"
+        """The text that :meth:`parse` takes, to the tenth decimal place of a per cent."""
+        if self.kind == "errors":
+            return f"errors>{written(round(self.limit * 100, 10))}%"
+        return f"consecutive>={written(self.limit)}"
 
 
 class AbortWatch:

@@ -185,7 +185,13 @@ class Attempt:
             self._reading.close(complete=end is End.COMPLETE)
         facts, reader, request = self._facts, self.reader, self.request
         outcome, detail = judge(
-            end, said, status=reader.status, reason=reader.reason, headers=reader.headers, facts=facts
+            end,
+            said,
+            status=reader.status,
+            reason=reader.reason,
+            headers=reader.headers,
+            facts=facts,
+            max_tokens=request.max_tokens,
         )
         # A request that never got a connection was never dispatched; the moment of giving up stands for it.
         dispatched = closed if self._dispatched is None else self._dispatched

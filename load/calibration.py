@@ -17,17 +17,26 @@ from streamgauge.metrics.record import Judged
 __all__ = ["MOST_STREAMS", "calibrate"]
 
 MOST_STREAMS = 512
+_FEWEST_STREAMS = 32
+"""With fewer, a p90 of first tokens would be one hiccup of the machine."""
+
 _SHORTEST_TTFT_MS = 20.0
 _START_MS = 0.2
-"""For each stream: all requests are out before the first token comes, as if they had arrived one after the other."""
+"""For each stream: all requests are out before the first token comes."""
 
-_SHORTEST_GAP_MS = 2.5
-_EVENTS_PER_S = 8_000
+_SPREAD_MS = 50.0
+"""
+First tokens come evenly over so long a time, and with them all others: what holds this process up for some milliseconds meets
+a few streams only. That events which come at once are read one after the other is certified in each record, and no error.
+"""
+
+_EVENTS_PER_S = 6_000
 """Well within what a client can take: the calibration shows its error, not its limit."""
 
-_SECONDS = 0.2
-_FEWEST_TOKENS, _MOST_TOKENS = 4, 32
-"""With 32 in each stream, one hiccup of a few milliseconds spoils less than a tenth of the gaps: the p90 stands."""
+_SECONDS = 0.06
+"""Of gaps, beside the time over which first tokens are spread: a run waits for it twice."""
+
+_FEWEST_TOKENS = 4
 
 _SENT_AT = re.compile(rb'"(?:content|text)":"[^"]+"[^\n]*"t_ns":(\d+)')
 
@@ -43,25 +52,29 @@ def calibrate(url: str, operation: Operation, *, streams: int, phase: str) -> di
     Args:
         url: of the paced server, without a path.
         operation: how answers are read; only its family counts.
-        streams: how many at once; at most `MOST_STREAMS`.
+        streams: how many at once; between 32 and `MOST_STREAMS`.
         phase: `before` or `after`.
 
     Returns:
         A telemetry line. Without a single stream that came whole, the errors have n = 0.
     """
-    streams = max(1, min(streams, MOST_STREAMS))
-    gap_ms = max(_SHORTEST_GAP_MS, 1000 * streams / _EVENTS_PER_S)
-    tokens = min(max(_FEWEST_TOKENS, round(1000 * _SECONDS / gap_ms)), _MOST_TOKENS)
+    streams = max(_FEWEST_STREAMS, min(streams, MOST_STREAMS))
+    gap_ms = 1000 * streams / _EVENTS_PER_S
+    tokens = max(_FEWEST_TOKENS, round(1000 * _SECONDS / gap_ms))
     chat = operation.family == CHAT
     address = f"{url}/v1/{'chat/completions' if chat else 'completions'}"
-    asked = {"messages": [{"role": "user", "content": "Go."}]} if chat else {"prompt": "Go."}
-    pace = {"ttft_ms": _SHORTEST_TTFT_MS + _START_MS * streams, "itl_ms": gap_ms}
-    body = json.dumps({"model": "calibration", **asked, "stream": True, "max_tokens": tokens, "pace": pace}).encode()
-    request = LoadRequest("calibration", "calibration", operation, address, body, True, tokens)
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Go."}]} if chat else {"prompt": "Go."}
+    asked |= {"model": "calibration", "stream": True, "max_tokens": tokens}
+
+    def request(number: int) -> LoadRequest:
+        ttft_ms = _SHORTEST_TTFT_MS + _START_MS * streams + _SPREAD_MS * number / streams
+        body = json.dumps({**asked, "pace": {"ttft_ms": ttft_ms, "itl_ms": gap_ms}}).encode()
+        return LoadRequest("calibration", "calibration", operation, address, body, True, tokens)
+
     client = StreamClient(address, {"content-type": "application/json"})
     try:
         client.open(streams)
-        greenlets = [gevent.spawn(client.send, request, judged=Judged.ALL) for _ in range(streams)]
+        greenlets = [gevent.spawn(client.send, request(number), judged=Judged.ALL) for number in range(streams)]
         sent = [greenlet.get() for greenlet in greenlets]
     finally:
         client.close()

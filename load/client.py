@@ -91,13 +91,16 @@ class StreamClient:
         """
         Open connections until `count` are idle, so that no request has to wait for one; returns how many are.
 
-        A server that refuses them shows that again when a request needs one: here it is no failure.
+        A server that refuses them, or does not answer within the limit of one, shows that again when a request needs one: here it
+        is no failure.
         """
         self._idle = [connection for connection in self._idle if connection.open]
         pool = Pool(_OPENED_AT_ONCE)
-        for _ in range(count - len(self._idle)):
-            pool.spawn(self._open_one)
-        pool.join()
+        with gevent.Timeout(self._timeouts.connect, False):
+            for _ in range(count - len(self._idle)):
+                pool.spawn(self._open_one)
+            pool.join()
+        pool.kill()
         return len(self._idle)
 
     def send(

@@ -5,7 +5,6 @@ import json
 import os
 import site
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,9 +16,10 @@ from streamgauge.errors import UsageError
 from streamgauge.load.arguments import HEADERS_VARIABLE
 from streamgauge.load.plan import LoadPlan
 from streamgauge.load.scenario import scenario_of
+from streamgauge.load.standby import without_locust
 from streamgauge.target import Target
 
-__all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "locust_command", "locust_environment", "refuse_owned"]
+__all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "locust_arguments", "locust_environment", "refuse_owned"]
 
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 """The locustfile that ships with streamgauge."""
@@ -30,12 +30,12 @@ PARENT_VARIABLE = "STREAMGAUGE_LOAD_PARENT"
 _OWNED: dict[str, str] = {
     "-f": "our own locustfile; run `locust` itself for another",
     "--locustfile": "our own locustfile; run `locust` itself for another",
-    "-H": "--base-url",
-    "--host": "--base-url",
-    "-u": "--users",
-    "--users": "--users",
-    "-t": "--duration",
-    "--run-time": "--duration",
+    "-H": "--base-url of streamgauge, before the --",
+    "--host": "--base-url of streamgauge, before the --",
+    "-u": "--users of streamgauge, before the --",
+    "--users": "--users of streamgauge, before the --",
+    "-t": "--duration of streamgauge, before the --",
+    "--run-time": "--duration of streamgauge, before the --",
     "--headful": "`locust` itself, for its web UI",
     "--autostart": "`locust` itself, for its web UI",
 }
@@ -56,9 +56,9 @@ def refuse_owned(arguments: tuple[str, ...]) -> None:
             raise UsageError(f"{name} is not passed on to Locust", hint=f"Use instead: {_OWNED[name]}.")
 
 
-def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
+def locust_arguments(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
     """
-    The command that runs the plan.
+    The arguments of Locust's own command line that make it run the plan.
 
     Args:
         plan: what to run.
@@ -93,7 +93,7 @@ def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
         "--sg-header": [f"{name}={value}" for name, value in _headers(target, secret=False).items()],
     }
     return [
-        *(sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"),
+        *("-f", str(LOCUSTFILE), "--headless", "--only-summary"),
         *(f"{name}={value}" for name, value in options.items() if value is not None and value != ""),
         *(f"{name}={value}" for name, values in repeated.items() for value in values),
         *(["--sg-insecure"] if target.insecure else []),
@@ -104,13 +104,12 @@ def locust_command(plan: LoadPlan, directory: Path, scratch: Path) -> list[str]:
 
 def locust_environment(plan: LoadPlan, environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
     """
-    The environment of that command: the secrets in, and the user's own settings of Locust out.
+    The environment of that Locust: the secrets in, and the user's own settings of Locust out.
 
     Locust reads LOCUST_* variables, ~/.locust.conf, and locust.conf and pyproject.toml of the current folder. Another
     home takes care of the second; where user-wide packages lie does not move with it.
     """
-    kept = {name: value for name, value in environment.items() if not name.startswith("LOCUST_")}
-    kept |= {
+    return without_locust(environment) | {
         "HOME": str(scratch),
         "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONUNBUFFERED": "1",
@@ -118,7 +117,6 @@ def locust_environment(plan: LoadPlan, environment: Mapping[str, str], scratch: 
         KEY_VARIABLE: plan.target.key or "",
         HEADERS_VARIABLE: json.dumps(_headers(plan.target, secret=True)),
     }
-    return kept
 
 
 def _headers(target: Target, *, secret: bool) -> dict[str, str]:

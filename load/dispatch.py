@@ -29,6 +29,11 @@ class Share:
         """How many of so many things are this process's."""
         return total // self.count + (self.index < total % self.count)
 
+    def of_users(self, total: int, users: int) -> int:
+        """How many of so many things are this process's, where each belongs to one of so many users, who are shared out."""
+        before = self.index * (users // self.count) + min(self.index, users % self.count)
+        return total * (before + self.of(users)) // users - total * before // users
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:

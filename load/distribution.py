@@ -7,7 +7,8 @@ many they are. Locust carries the messages; none of them blocks its own.
 """
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -190,8 +191,8 @@ class WorkerCrew:
         self.aborted, self.spent = "", False
         clients = [*runner.clients.ready, *runner.clients.spawning, *runner.clients.running]
         self._workers = {
-            client.id: _Worker(Share(index, len(clients)))
-            for index, client in enumerate(sorted(clients, key=self._place))
+            id: _Worker(Share(index, len(clients)))
+            for index, id in enumerate(_in_locusts_order(client.id for client in clients))
         }
         for id, worker in self._workers.items():
             share = worker.share
@@ -261,10 +262,6 @@ class WorkerCrew:
     def _end(self) -> float:
         return time.time() if self.ended_at is None else self.ended_at
 
-    def _place(self, client: Any) -> int:
-        place: int = self._runner.get_worker_index(client.id)
-        return place
-
     def _tell(self, message: str, data: dict[str, Any]) -> None:
         for id in self._workers:
             if self._lives(id):
@@ -283,3 +280,14 @@ class WorkerCrew:
                 return
             self._changed.wait(_LOOK_S)
         gevent.sleep(0)
+
+
+def _in_locusts_order(ids: Iterable[str]) -> list[str]:
+    """As Locust's dispatcher orders its workers, so that the first ones get one user more: all first ones of a host, by id."""
+    seen: Counter[str] = Counter()
+    placed = []
+    for id in sorted(ids):
+        host = id.split("_")[0]
+        placed.append((seen[host], id))
+        seen[host] += 1
+    return [id for _, id in sorted(placed)]

@@ -54,12 +54,14 @@ def tokens_of(part: Any) -> tuple[bool, bool]:
     """Whether a delta, message or text choice holds visible text, and whether it holds anything generated."""
     if not isinstance(part, dict):
         return False, False
-    if _is_text(part.get("content")) or _is_text(part.get("text")):
+    if any(map(_is_text, map(part.get, ("content", "text", "refusal")))):
         return True, True
-    if _is_text(part.get("reasoning_content")) or _is_text(part.get("reasoning")):
+    if any(map(_is_text, map(part.get, ("reasoning_content", "reasoning")))):
         return False, True
-    calls = part.get("tool_calls")
-    return False, isinstance(calls, list) and bool(calls)
+    return False, any(
+        isinstance(value, list | dict) and bool(value)
+        for value in map(part.get, ("tool_calls", "function_call", "reasoning_details"))
+    )
 
 
 def _is_text(value: Any) -> bool:

@@ -65,9 +65,8 @@ def _on_init(environment: Any, web_ui: Any, **_: Any) -> None:
     if web_ui is not None:
         _add_page(web_ui, member)
     environment.events.quitting.add_listener(lambda environment, **_: member.quit())
-    # The documents are compiled here, not within the run. A worker may yet get other options from its master.
     try:
-        member.plan()
+        member.make_ready()  # a worker may yet get other options from its master
     except StreamgaugeError as problem:
         if member.steers and member.options.headless:
             sys.stderr.write(f"streamgauge: {one_line(str(problem), _LONGEST_LINE)}\n")

@@ -79,7 +79,7 @@ the unreadable to the merely unlawful.
 
 
 def judge(
-    end: End, said: str, *, status: int, reason: str, headers: Mapping[str, str], facts: Facts
+    end: End, said: str, *, status: int, reason: str, headers: Mapping[str, str], facts: Facts, max_tokens: int = 0
 ) -> tuple[Outcome, str]:
     """
     The outcome and its detail in words; the detail of `ok` is empty.
@@ -94,6 +94,7 @@ def judge(
         reason: its reason phrase.
         headers: its fields, names in lower case.
         facts: what the body showed.
+        max_tokens: how many tokens were asked for.
     """
     if status and not 200 <= status < 300 and end is not End.STOPPED:
         excerpt = facts.excerpt.decode("utf-8", "replace").strip()
@@ -101,9 +102,11 @@ def judge(
         if status == 429 or (status == 503 and "retry-after" in headers):
             return Outcome.RATE_LIMITED, detail
         return (Outcome.HTTP_5XX if status >= 500 else Outcome.HTTP_4XX), detail
-    if end is End.COMPLETE and not facts.defects:
-        return Outcome.OK, ""
     found = dict(facts.defects)
+    if max_tokens == facts.completion_tokens == 1:
+        found.pop(Outcome.EMPTY, None)  # a single token may be half a character, or the end
+    if end is End.COMPLETE and not found:
+        return Outcome.OK, ""
     if end is not End.COMPLETE:
         found = {_OF_END[end]: said, **found}
     return next((outcome, found[outcome]) for outcome in _PRECEDENCE if outcome in found)

@@ -55,6 +55,11 @@ def _table(progress: Progress) -> Group:
     return Group(head, ProgressBar(total=1.0, completed=min(done, 1.0), width=50), table)
 
 
+def _is_over(progress: Progress) -> bool:
+    """Whether nothing new is sent any more."""
+    return progress.stopping or (bool(progress.planned_s) and progress.elapsed_s >= progress.planned_s)
+
+
 def _time(progress: Progress) -> str:
     elapsed = int(max(progress.elapsed_s, 0))
     return f"{elapsed} of {progress.planned_s:g} s" if progress.planned_s else f"{elapsed} s"
@@ -64,7 +69,7 @@ def _rows(progress: Progress) -> dict[str, str]:
     planned = f" of {progress.planned_requests}" if progress.planned_requests else ""
     running = "" if progress.running is None else f", {progress.running} running"
     rate = f"{progress.done_per_s:.1f} requests/s"
-    if progress.asked_per_s is not None:
+    if progress.asked_per_s is not None and not _is_over(progress):
         rate += f" of {progress.asked_per_s:.1f} asked"
     rows = {
         "requests": f"{progress.requests}{planned} requests{running}",

@@ -1,6 +1,6 @@
 """A load run as a person sees it: shown while it goes, its figures in a table at the end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -8,6 +8,7 @@ from rich.table import Table
 from streamgauge.bundle.reader import Bundle
 from streamgauge.bundle.writer import BundleWriter
 from streamgauge.load.arrivals import ClosedLoop
+from streamgauge.load.child import Child
 from streamgauge.load.live import live_view
 from streamgauge.load.plan import LoadPlan
 from streamgauge.load.runner import run_load
@@ -16,9 +17,12 @@ from streamgauge.metrics.client import Bar, ClientReport
 from streamgauge.metrics.crosscheck import cross_check_of
 from streamgauge.metrics.definitions import METRICS
 from streamgauge.metrics.figures import Figures, figures
+from streamgauge.metrics.objectives import NO_FAILURE
+from streamgauge.metrics.record import Outcome, Record
 from streamgauge.metrics.statistics import Quantile
 from streamgauge.metrics.summary import Summary
 from streamgauge.outcomes import ExitCode
+from streamgauge.text import one_line
 
 __all__ = ["heading", "measure", "print_figures"]
 
@@ -28,22 +32,35 @@ _INTENDED = ("ttft_intended", "e2e_intended")
 
 _LEVELS = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
+_BAR = " -"
+_LEGEND = "behind the minus: by how much this client's own delays may have raised the figure"
 
-def measure(plan: LoadPlan, writer: BundleWriter, console: Console) -> tuple[ExitCode, str]:
+_LONGEST_DETAIL = 200
+
+
+def measure(
+    plan: LoadPlan, writer: BundleWriter, console: Console, standby: Child | None = None
+) -> tuple[ExitCode, str]:
     """
     Run a plan into an open bundle, show it, and print its figures.
+
+    Args:
+        plan: what to run.
+        writer: the bundle's.
+        console: where the run is shown.
+        standby: as :func:`streamgauge.load.runner.run_load` takes it.
 
     Returns:
         The exit code that the run alone would give, and the reason.
     """
     console.print(heading(plan), markup=False, soft_wrap=True)
     with live_view(console) as show:
-        outcome = run_load(plan, writer.path, on_progress=show)
+        outcome = run_load(plan, writer.path, on_progress=show, standby=standby)
     bundle = Bundle(writer.path)
     found = figures(bundle)
     print_figures(found, console)
     check = cross_check_of(bundle, found.records)
-    for line in check.lines() if check else ():
+    for line in check.lines() if check and found.records else ():
         console.print(line, markup=False, soft_wrap=True)
     if outcome.state != "finished" or outcome.detail:
         said = {"interrupted": "the load run was interrupted", "aborted": "the load run was given up"}
@@ -86,11 +103,28 @@ def print_figures(found: Figures, console: Console) -> None:
     outcomes = ", ".join(f"{count} {name}" for name, count in summary.outcomes.items())
     warm_up = f" (and {summary.warm_up} of the warm-up)" if summary.warm_up else ""
     console.print(f"\n{summary.requests} requests{warm_up}: {outcomes}", markup=False)
-    console.print(_latencies(summary, found.client))
+    for line in _failures(found.records):
+        console.print(line, markup=False, soft_wrap=True)
+    if summary.distributions:
+        table = _latencies(summary, found.client)
+        console.print(table)
+        if any(_BAR in str(cell) for column in table.columns[2:] for cell in column.cells):
+            console.print(_LEGEND, markup=False)
     for line in (*_rates(summary), *_objectives(found), *_client(found.client)):
         console.print(line, markup=False, soft_wrap=True)
     for note in summary.notes:
         console.print(f"note: {note}", markup=False)
+
+
+def _failures(records: Sequence[Record]) -> Iterator[str]:
+    """Of each kind of failure what the first one said, the warm-up's left out."""
+    first: dict[Outcome, Record] = {}
+    failed = [each for each in records if each.outcome not in NO_FAILURE and not each.warm_up and each.detail]
+    for record in sorted(failed, key=lambda record: (record.dispatched, record.id)):
+        first.setdefault(record.outcome, record)
+    for outcome in Outcome:
+        if outcome in first:
+            yield f"  {outcome}: {one_line(first[outcome].detail, _LONGEST_DETAIL)}"
 
 
 def _latencies(summary: Summary, client: ClientReport) -> Table:
@@ -113,7 +147,7 @@ def _figure(quantile: Quantile, bar: Bar | None) -> str:
     if quantile.value is None:
         return "-"
     doubt = quantile.value - bar.low if bar is not None else 0.0
-    return f"{quantile.value:.1f}" + (f" -{doubt:.1f}" if doubt >= 0.05 else "")
+    return f"{quantile.value:.1f}" + (f"{_BAR}{doubt:.1f}" if doubt >= 0.05 else "")
 
 
 def _rates(summary: Summary) -> Iterator[str]:

@@ -6,13 +6,14 @@ import secrets
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import gevent
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from streamgauge.load.arguments import plan_from
+from streamgauge.load.arrivals import ClosedLoop
 from streamgauge.load.command import PARENT_VARIABLE
 from streamgauge.load.conductor import Conductor
 from streamgauge.load.counts import Counts
@@ -20,9 +21,11 @@ from streamgauge.load.dispatch import Share
 from streamgauge.load.distribution import NEWS, LocalCrew, WorkerCrew, finish
 from streamgauge.load.plan import LoadPlan
 from streamgauge.load.sender import Sender
-from streamgauge.load.standalone import Standalone
 from streamgauge.load.window import MARKS, Marks
 from streamgauge.metrics.record import Outcome, Record
+
+if TYPE_CHECKING:
+    from streamgauge.load.standalone import Standalone
 
 __all__ = ["Member", "RequestFailedError"]
 
@@ -72,6 +75,17 @@ class Member:
         options.run_time = self.options.run_time or self._run_time
         return plan_from(options, self.environment.host, os.environ)
 
+    def make_ready(self) -> None:
+        """
+        Compile the documents here, not within the run, and have Locust start a scenario's users, unless it was told of others.
+
+        Raises:
+            StreamgaugeError: there is no such plan.
+        """
+        loop = self.plan().loop
+        if self.steers and self.options.num_users is None and isinstance(loop, ClosedLoop):
+            self.options.num_users = loop.users
+
     @property
     def counts(self) -> Counts:
         """What has been seen so far, in all processes if this one steers."""
@@ -110,7 +124,10 @@ class Member:
             sys.stderr.write("streamgauge: this worker came after the start and takes no part in this run\n")
 
     def _steer(self, plan: LoadPlan, directory: Path) -> None:
-        self._standalone = None if self._owned else Standalone(plan, directory)
+        if not self._owned:
+            from streamgauge.load.standalone import Standalone  # what `streamgauge load` starts has no use for it
+
+            self._standalone = Standalone(plan, directory)
         crew: LocalCrew | WorkerCrew
         if self.sends:
             self.sender = self._sender(plan, Share(), directory)

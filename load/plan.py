@@ -16,13 +16,14 @@ from streamgauge.load.lengths import Lengths
 from streamgauge.load.mix import MixEntry, Part, mix_for
 from streamgauge.load.processes import dispatchers
 from streamgauge.load.workload import Workload
+from streamgauge.metrics.record import Outcome, Record
 from streamgauge.metrics.slo import Slo
 from streamgauge.target import Target
 
 __all__ = ["AUTO", "LoadPlan", "Part", "plan_for"]
 
 AUTO = "auto"
-"""In place of a URL: the server's own counters are looked for at `/metrics` of the target's host."""
+"""In place of a URL: the server's own counters are looked for at `/metrics` of the target's host, and need not be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class LoadPlan:
         slos: what has to hold.
         abort_on: when the run is given up.
         budget_tokens: no new request once so many tokens (prompts and answers, by usage) are spent; None for no limit.
-        metrics_url: the server's own counters, read beside the run; None to leave them alone.
+        metrics_url: the server's own counters, read beside the run, or :data:`AUTO`; None to leave them alone.
         drain_s: so many seconds may requests in flight go on after the end of the run.
         locust_arguments: further arguments of Locust's own.
     """
@@ -85,6 +86,14 @@ class LoadPlan:
     def urls(self) -> tuple[str, ...]:
         """Where the requests go, each URL once; all on one host."""
         return tuple(dict.fromkeys(self.target.url(part.operation) for part in self.mix))
+
+    @property
+    def metrics_page(self) -> str | None:
+        """Where the server's own counters are read; None where nowhere."""
+        if self.metrics_url != AUTO:
+            return self.metrics_url
+        parts = urlsplit(self.target.base_url)
+        return f"{parts.scheme}://{parts.netloc}/metrics"
 
     @property
     def users(self) -> int:
@@ -142,7 +151,7 @@ class LoadPlan:
             "slos": [str(slo) for slo in self.slos],
             "abort_on": [str(rule) for rule in self.abort_on],
             "budget_tokens": self.budget_tokens,
-            "metrics_url": self.metrics_url,
+            "metrics_url": self.metrics_page,
         }
 
 
@@ -179,15 +188,29 @@ def plan_for(
         settings: the plan's other attributes.
 
     Raises:
-        UsageError: no target has an operation of that name, or its target is behind a proxy, which load does not speak to.
+        UsageError: no target has an operation of that name, its target is behind a proxy, which load does not speak to, or an
+            objective is about streams where none is asked for.
     """
     target, mix = mix_for(targets, entries, stream=stream)
+    if not any(part.stream for part in mix):
+        _require_whole_answers_have(settings.get("slos", ()))
     if target.proxy is not None:
         raise UsageError(
             f"load goes through no proxy, but {target.proxy.url} applies to {target.name}",
             hint="A proxy's own latency would be measured. Leave --proxy-from-env out, or name the host in NO_PROXY.",
         )
-    if metrics_url == AUTO:
-        parts = urlsplit(target.base_url)
-        metrics_url = f"{parts.scheme}://{parts.netloc}/metrics"
     return LoadPlan(target, mix, metrics_url=metrics_url, **settings)
+
+
+_WHOLE = Record("", "", "", False, 0, 1, Outcome.OK, connect_us=1, headers=1, completion_tokens=2)
+"""All that can be known of a whole answer."""
+
+
+def _require_whole_answers_have(slos: Sequence[Slo]) -> None:
+    for slo in slos:
+        if slo.latency is not None and not slo.latency.of(_WHOLE):
+            raise UsageError(
+                f"{slo} is about streams, and only whole answers are asked for",
+                where="--slo",
+                hint="Limit e2e or headers, or ask for streams.",
+            )

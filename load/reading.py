@@ -59,6 +59,7 @@ class _Whole:
         self._pieces: list[bytes] = []
 
     def feed(self, data: bytes, time: int, lag: int = 0) -> None:
+        self.facts.lag_us = lag  # the last read's: the answer is there with it
         self._pieces.append(data)
 
     def close(self, *, complete: bool) -> None:

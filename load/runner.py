@@ -13,13 +13,16 @@ from types import FrameType
 
 from streamgauge.bundle.layout import LOAD
 from streamgauge.bundle.writer import write_whole
+from streamgauge.errors import UsageError
 from streamgauge.load.child import Child
-from streamgauge.load.command import locust_command, locust_environment, refuse_owned
+from streamgauge.load.command import locust_arguments, locust_environment, refuse_owned
 from streamgauge.load.outcome import LoadOutcome, conclude
-from streamgauge.load.plan import LoadPlan
+from streamgauge.load.plan import AUTO, LoadPlan
 from streamgauge.load.scraping import scraping
+from streamgauge.load.standby import order, standing_by
 from streamgauge.load.tally import Progress, Tally
 from streamgauge.load.window import MARKS, read_marks
+from streamgauge.outcomes import ExitCode
 from streamgauge.runs import utc_now
 
 __all__ = ["LoadOutcome", "run_load"]
@@ -34,7 +37,13 @@ _LONGEST_END_S = 60
 """So long after the planned end and all patience the child may still live: beyond, it hangs."""
 
 
-def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress], None] | None = None) -> LoadOutcome:
+def run_load(
+    plan: LoadPlan,
+    directory: Path,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+    standby: Child | None = None,
+) -> LoadOutcome:
     """
     Run a plan to its end; records and `load.json` are in the directory then, whatever happened.
 
@@ -45,9 +54,10 @@ def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress
         plan: what to run.
         directory: an open bundle's.
         on_progress: called about four times a second.
+        standby: the child, if it was started before; it has ended afterwards.
 
     Raises:
-        UsageError: Locust's own arguments contradict the plan.
+        UsageError: Locust's own arguments contradict the plan, or it does not take them.
     """
     refuse_owned(plan.locust_arguments)
     described = {
@@ -62,12 +72,11 @@ def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress
         with tempfile.TemporaryDirectory(prefix="streamgauge-load-") as folder, _signals() as asked:
             scratch = Path(folder)
             tally = Tally(directory, plan, scratch / MARKS)
-            command = locust_command(plan, directory, scratch)
+            arguments = locust_arguments(plan, directory, scratch)
             environment = locust_environment(plan, os.environ, scratch)
-            with (
-                scraping(plan.metrics_url, plan.target, directory),
-                Child(command, environment, folder=scratch, log=directory / LOG, redactor=redactor) as child,
-            ):
+            scraped = scraping(plan.metrics_page, plan.target, directory, optional=plan.metrics_url == AUTO)
+            with scraped, standby or standing_by() as child:
+                child.tell(order(arguments, environment, scratch), log=directory / LOG, redactor=redactor)
                 code = _follow(child, plan, tally, asked, on_progress)
             tally.poll()
             marks = read_marks(scratch / MARKS)
@@ -76,6 +85,10 @@ def run_load(plan: LoadPlan, directory: Path, *, on_progress: Callable[[Progress
             outcome = conclude(plan, tally.span, marks, interrupted=interrupted, failed=failed)
     finally:
         write_whole(directory / LOAD, {**described, **outcome.line(), "detail": redactor.text(outcome.detail)})
+    if code == ExitCode.USAGE and not outcome.requests:
+        raise UsageError(
+            redactor.text(outcome.detail), hint="What stands behind -- are Locust's own options: `locust --help`."
+        )
     return outcome
 
 
@@ -136,7 +149,7 @@ def _failure(code: int | None, child: Child, tally: Tally) -> str:
     if code is None:
         return "Locust did not come to an end and was killed"
     if code != 0:
-        return f"Locust ended with exit code {code}:\n{child.last_words}"
+        return f"Locust ended with exit code {code}: {child.last_words}"
     if not tally.span.count:
-        return f"Locust ended without a single request:\n{child.last_words}"
+        return f"Locust ended without a single request: {child.last_words}"
     return ""

@@ -2,7 +2,7 @@
 Reads the server's own counters beside a run, about once a second, into `server-metrics.jsonl`.
 
 Runs in a thread of the run's parent process, so that it costs the measuring processes nothing. A server without such a page is
-no fault: one note says so, and the run goes on.
+no fault: one note says so where the user named it, and the run goes on.
 """
 
 import asyncio
@@ -33,11 +33,19 @@ _SETTLE_S = 5.0
 """So long the counters are waited for: a server updates them after the last byte has left, or when it sees its client gone."""
 
 _MOST_FAMILIES = 500
+_NO_PAGE = (404, 405, 410, 501)
+"""What a server answers that has no such page, or was started without it (llama.cpp: 501)."""
 
 
 @contextlib.contextmanager
 def scraping(
-    url: str | None, target: Target, directory: Path, *, interval_s: float = 1.0, settle_s: float = _SETTLE_S
+    url: str | None,
+    target: Target,
+    directory: Path,
+    *,
+    optional: bool = False,
+    interval_s: float = 1.0,
+    settle_s: float = _SETTLE_S,
 ) -> Iterator["Scraper | None"]:
     """
     Read the counters while the block runs: once before it, then at each interval, and behind it until they are quiet.
@@ -46,6 +54,7 @@ def scraping(
         url: where the page is; None to read nothing.
         target: whom the run asks. Its key and headers are sent to its own scheme, host and port only.
         directory: the bundle's.
+        optional: whether nothing is said of a page that is not there.
         interval_s: time between two looks.
         settle_s: so long the counters are waited for behind the block.
 
@@ -56,7 +65,7 @@ def scraping(
         yield None
         return
     join_url(url, "")  # for what it refuses
-    with Scraper(url, target, directory, interval_s=interval_s, settle_s=settle_s) as scraper:
+    with Scraper(url, target, directory, optional=optional, interval_s=interval_s, settle_s=settle_s) as scraper:
         yield scraper
 
 
@@ -69,10 +78,13 @@ class Scraper:
         last: what was read last; None before.
     """
 
-    def __init__(self, url: str, target: Target, directory: Path, *, interval_s: float, settle_s: float) -> None:
+    def __init__(
+        self, url: str, target: Target, directory: Path, *, optional: bool, interval_s: float, settle_s: float
+    ) -> None:
         self.note = ""
         self.last: Sample | None = None
         self._url, self._target = url, target
+        self._optional = optional
         self._interval_s, self._settle_s = interval_s, settle_s
         self._redactor = target.redactor
         self._lines = LineWriter(directory / SERVER_METRICS)
@@ -143,6 +155,8 @@ class Scraper:
     async def _look(self, recorder: Recorder, outgoing: Outgoing, phase: Phase) -> bool:
         """Read the page once; whether it is worth another look."""
         exchange = await recorder.send(outgoing)
+        if self._optional and exchange.status in _NO_PAGE:
+            return False
         if exchange.status != 200 or exchange.ending is not Ending.COMPLETE:
             self._write_note(_failure(exchange))
             return not 300 <= exchange.status < 500 or exchange.status == 429

@@ -20,7 +20,10 @@ _SCHEDULING = Path("/proc/self/schedstat")
 """Linux: nanoseconds on a core, nanoseconds of waiting for one, times that one was given (Documentation/scheduler)."""
 
 _GRAIN_US = 1_000
-"""The loop's own timers are as coarse as this (epoll waits for whole milliseconds): what goes beyond it is lag."""
+"""
+The loop's own timers are as coarse as this (epoll waits for whole milliseconds): what goes beyond it is lag. A standstill that is
+shorter is none.
+"""
 
 
 class SelfWatch:
@@ -42,7 +45,8 @@ class SelfWatch:
         self._lags: list[int] = []
         self._late: list[int] = []
         self._waits = _waits()
-        self._expected = self._since = self._cpu_ns = self._collecting_since = self._gc_us = 0
+        self._expected = self._since = self._cpu_ns = self._used_ns = self._collecting_since = self._gc_us = 0
+        self._stills: list[int] = []
 
     def start(self) -> None:
         """Begin; what the process holds by now is kept out of further garbage collections."""
@@ -51,7 +55,7 @@ class SelfWatch:
         gc.callbacks.append(self._on_collection)
         self._waits = _waits()
         self._begin_span(now_us())
-        self._expected = self._since + _EVERY_US
+        self._expected, self._used_ns = self._since + _EVERY_US, time.thread_time_ns()
         self._timer = gevent.get_hub().loop.timer(_EVERY_US / 1e6, _EVERY_US / 1e6)
         self._timer.start(self._tick)
 
@@ -70,9 +74,13 @@ class SelfWatch:
             self._write(now_us())
 
     def _tick(self) -> None:
-        now = now_us()
-        self._lags.append(max(now - self._expected - _GRAIN_US, 0))
-        self._expected = now + _EVERY_US
+        now, used_ns = now_us(), time.thread_time_ns()
+        lag = max(now - self._expected - _GRAIN_US, 0)
+        self._lags.append(lag)
+        # It has computed for so long since the last tick: for the rest of its lag it stood still.
+        if (still := lag - (used_ns - self._used_ns) // 1000) > _GRAIN_US:
+            self._stills.append(still)
+        self._expected, self._used_ns = now + _EVERY_US, used_ns
         if now - self._since >= _SPAN_US:
             self._write(now)
 
@@ -86,6 +94,7 @@ class SelfWatch:
             "loop_lag_p50_us": _at(lags, 0.50),
             "loop_lag_p99_us": _at(lags, 0.99),
             "loop_lag_max_us": lags[-1] if lags else 0,
+            "standstills_us": list(self._stills),
             "gc_us": self._gc_us,
             **_waited(before, self._waits),
             "rss_mb": self._process.memory_info().rss >> 20,
@@ -100,6 +109,7 @@ class SelfWatch:
         self._since, self._cpu_ns = now, time.process_time_ns()
         self._gc_us = 0
         self._lags.clear()
+        self._stills.clear()
         self._late.clear()
 
     def _on_collection(self, phase: str, info: dict[str, int]) -> None:

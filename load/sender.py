@@ -23,7 +23,7 @@ from streamgauge.load.client import Sent, StreamClient
 from streamgauge.load.counts import Counts
 from streamgauge.load.dispatch import Arrival, Dispatcher, Share
 from streamgauge.load.examples import Examples
-from streamgauge.load.loopclock import now_us
+from streamgauge.load.loopclock import make_room, now_us
 from streamgauge.load.pacer import running as pacer_running
 from streamgauge.load.plan import LoadPlan
 from streamgauge.load.recording import RecordFile
@@ -90,7 +90,7 @@ class Sender:
         self._drain_s = drain_s
         self._on_record, self._on_given_up = on_record, on_given_up
         self._abort = AbortWatch(plan.abort_on)
-        self._left = None if plan.requests is None or self.is_open else share.of(plan.requests)
+        self._left = None if plan.requests is None or self.is_open else share.of_users(plan.requests, plan.users)
         self._budget = None if plan.budget_tokens is None else share.of(plan.budget_tokens)
         self._spent = 0
         self._asked = 0
@@ -136,6 +136,7 @@ class Sender:
             self._pacer = self._equipment.enter_context(pacer_running())
         except (OSError, ValueError) as problem:  # the run is worth having without
             sys.stderr.write(f"streamgauge: no calibration, since its server does not start: {problem}\n")
+        make_room()
         self._client.open(self._connections())
         for part in self.plan.mix:  # compiled now, not when the first answer comes
             part.operation.response(200, SSE if part.stream else JSON)

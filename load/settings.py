@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from streamgauge.errors import ConfigError, UsageError
 from streamgauge.load.abort import AbortRule
@@ -20,11 +19,15 @@ from streamgauge.load.plan import AUTO
 from streamgauge.load.rate import Rate
 from streamgauge.load.texts import decimal, seconds, time_text, whole_number, whole_seconds
 from streamgauge.metrics.slo import Slo
+from streamgauge.target import join_url
 
 __all__ = ["OFF", "Given", "read_settings"]
 
 OFF = "off"
 _ALL, _ENDS = "all", "ends"
+
+_MOST_USERS = 100_000
+"""More than one machine has ports for, to one server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,12 @@ def _server_metrics(text: str) -> str | None:
     if text in (AUTO, OFF):
         return text if text == AUTO else None
     try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a broken IPv6 address, a port that is no number
-        usable = False
-    if not usable or "@" in parts.netloc or parts.query or parts.fragment:
+        join_url(text, "")
+    except ConfigError:
         raise UsageError(
             "not an http or https URL without user, query and fragment",
             hint="Write auto, off, or for instance http://127.0.0.1:8000/metrics.",
-        )
+        ) from None
     return text
 
 
@@ -96,7 +96,7 @@ class _Setting:
 
 
 _SETTINGS: dict[str, _Setting] = {
-    "users": _Setting(whole_number),
+    "users": _Setting(lambda text: whole_number(text, most=_MOST_USERS)),
     "rate": _Setting(Rate.parse),
     "arrivals": _Setting(_arrivals),
     "think": _Setting(seconds),

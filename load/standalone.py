@@ -67,7 +67,8 @@ class Standalone:
         console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
         print_figures(found, console)
         code, reason = load_verdict(outcome, found.summary, found.objectives, found.client)
-        self._say(reason)
+        self._say(f"{reason} (exit {int(code)})")
+        self._say(f"records: {self._directory}; `streamgauge report {self._directory}` makes the report")
         return code
 
     def _by_counts(self, outcome: LoadOutcome, counts: Counts, elsewhere: int) -> ExitCode:

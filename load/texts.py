@@ -24,7 +24,7 @@ def seconds(text: str) -> float:
     """
     found = _TIME.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"{text!r} is no length of time", hint="Write 500ms, 20s, 2m or 1m30s.")
+        raise UsageError(f"{text!r} is no length of time", hint="Write 500ms, 20s, 2m, 1h or 1m30s.")
     if found["ms"]:
         return int(found["ms"]) / 1000
     return 3600 * int(found["h"] or 0) + 60 * int(found["m"] or 0) + float(found["s"] or 0)
@@ -39,7 +39,7 @@ def whole_seconds(text: str, *, least: int = 1) -> int:
     """
     found = seconds(text)
     if found < least or found != int(found):
-        raise UsageError(f"{text!r} is no time in whole seconds, at least {least}", hint="Write 20s, 2m or 1m30s.")
+        raise UsageError(f"{text!r} is no time in whole seconds, at least {least}", hint="Write 20s, 2m, 1h or 1m30s.")
     return int(found)
 
 

@@ -202,6 +202,7 @@ def test_nothing_else_judges_what_the_client_left() -> None:
         ("sglang:num_running_reqs 2\nsglang:generation_tokens_total 5e2\n", (2, 500)),
         ("llamacpp:requests_processing 1\nllamacpp:tokens_predicted_total 17\n", (1, 17)),
         ("tgi_batch_current_size 4 1700000000000\n", (4, None)),
+        ("tgi_batch_current_size 4\ntgi_request_generated_tokens_sum 70\n", (4, 70)),
         ("http_requests_total 5\n", None),
         ("vllm:num_requests_running_total 5\n", None),
         ("", None),

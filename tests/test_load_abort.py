@@ -24,6 +24,15 @@ def test_parsed(text: str, rule: AbortRule) -> None:
     assert AbortRule.parse(str(rule)) == rule
 
 
+@given(st.integers(0, 100 * 10**10 - 1), st.integers(1, 10**15))
+def test_no_digit_is_lost(percent: int, failures: int) -> None:
+    """A rule is written as it was given, to the tenth decimal place of a per cent and without an exponent."""
+    for text in (f"errors>{percent // 10**10}.{percent % 10**10:010}%", f"consecutive>={failures}"):
+        rule = AbortRule.parse(text)
+        assert AbortRule.parse(str(rule)) == rule
+        assert "e+" not in str(rule)
+
+
 @pytest.mark.parametrize(
     "text", ["", "errors", "errors>50", "errors>100%", "errors>=5%", "errors>-1%", "consecutive>=0", "consecutive>3"]
 )

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import gevent
@@ -430,9 +431,20 @@ def test_plain_http_behind_https_is_a_tls_failure() -> None:
     assert record.outcome in (Outcome.TLS, Outcome.TIMEOUT_CONNECT)
 
 
+def test_connections_to_a_black_hole_are_given_up() -> None:
+    """Opening many beforehand takes no longer than the limit of one, however many come after it."""
+    with socket.create_server(
+        ("127.0.0.1", 0), backlog=512
+    ) as silent:  # takes connections, and never says a word of TLS
+        client = StreamClient(f"https://127.0.0.1:{silent.getsockname()[1]}/", {}, timeouts=Timeouts(connect=0.3))
+        started = time.monotonic()
+        assert client.open(400) == 0  # 64 at a time
+        assert 0.25 < time.monotonic() - started < 1.2
+
+
 def test_no_locust_here() -> None:
     """What runs in the user's own process imports neither Locust nor gevent: they patch the sockets of everybody."""
-    modules = "child command judge live measure plan reading response runner tally verdict window workload"
+    modules = "child command standby judge live measure plan reading response runner tally verdict window workload"
     imports = "; ".join(f"import streamgauge.load.{name}" for name in modules.split())
     heavy = "[n for n in ('locust', 'gevent', 'requests') if n in sys.modules]"
     code = f"import sys; import streamgauge.cli.load; {imports}; sys.exit(str({heavy}) if {heavy} else 0)"

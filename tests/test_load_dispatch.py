@@ -53,6 +53,17 @@ class Noted:
         self.stopped.set()
 
 
+@given(st.integers(0, 200), st.integers(1, 40), st.integers(1, 7))
+def test_shares_of_users(total: int, users: int, count: int) -> None:
+    """What belongs to users adds up to all of it, is none of a process without users, and about the same for each user."""
+    shares = [Share(index, count) for index in range(count)]
+    found = [share.of_users(total, users) for share in shares]
+    assert sum(found) == total
+    for share, things in zip(shares, found, strict=True):
+        assert abs(things - share.of(users) * total / users) < 1
+        assert share.of(users) or not things
+
+
 @given(st.integers(0, 200), st.integers(1, 7))
 def test_shares(total: int, count: int) -> None:
     """The shares of so many things add up to all of them, and differ by one at most."""

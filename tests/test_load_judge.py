@@ -58,6 +58,10 @@ STREAMS: list[tuple[str, bytes, Outcome]] = [
     ("without usage", stream(ROLE, WORD, FINISH, DONE), Outcome.OK),
     ("reasoning only", stream(chunk({"reasoning": "so"}), FINISH, DONE), Outcome.OK),
     ("reasoning_content only", stream(chunk({"reasoning_content": "so"}), FINISH, DONE), Outcome.OK),
+    ("a refusal only", stream(chunk({"refusal": "no"}), FINISH, DONE), Outcome.OK),
+    ("a legacy function call only", stream(chunk({"function_call": {"name": "f"}}), FINISH, DONE), Outcome.OK),
+    ("reasoning_details only", stream(chunk({"reasoning_details": [{"text": "so"}]}), FINISH, DONE), Outcome.OK),
+    ("empty kinds of content", stream(chunk({"function_call": {}, "refusal": ""}), FINISH, DONE), Outcome.EMPTY),
     ("byte order mark", stream(b"\xef\xbb\xbf" + ROLE, WORD, FINISH, DONE), Outcome.OK),
     ("comments between", stream(b": ping\n\n", ROLE, b": ping\n\n", WORD, FINISH, DONE), Outcome.OK),
     ("CRLF line ends", stream((ROLE + WORD + FINISH + DONE).replace(b"\n", b"\r\n")), Outcome.OK),
@@ -191,6 +195,25 @@ def test_tool_calls_are_tokens() -> None:
     assert (outcome, detail) == (Outcome.OK, "")
     assert len(facts.token_times) == 1
     assert facts.first_visible is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "expected"),
+    [(1, 1, Outcome.OK), (2, 1, Outcome.EMPTY), (1, 0, Outcome.EMPTY), (1, None, Outcome.EMPTY)],
+)
+def test_a_single_token_without_text(asked: int, told: int | None, expected: Outcome) -> None:
+    """Who asks for one token may get half a character, or the end of the text: with usage 1 that is no empty answer."""
+    facts = Facts(completion_tokens=told, defects={Outcome.EMPTY: "no token"})
+    found = judge(End.COMPLETE, "", status=200, reason="", headers={}, facts=facts, max_tokens=asked)
+    assert found[0] is expected
+
+
+def test_the_lag_of_a_whole_answer_is_that_of_its_last_read() -> None:
+    """It is there with its last byte, which may have come so much earlier."""
+    reading = reading_for(CHAT, stream=False, status=200, media_type="application/json")
+    reading.feed(b"{", 1, 9)
+    reading.feed(b"}", 2, 5)
+    assert reading.facts.lag_us == 5
 
 
 def test_completions_have_text() -> None:

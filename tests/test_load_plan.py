@@ -14,7 +14,7 @@ from streamgauge.errors import ConfigError, UsageError
 from streamgauge.load.abort import AbortRule
 from streamgauge.load.arguments import add_arguments, plan_from
 from streamgauge.load.arrivals import ClosedLoop, OpenLoop, Segment
-from streamgauge.load.command import locust_command, locust_environment, refuse_owned
+from streamgauge.load.command import locust_arguments, locust_environment, refuse_owned
 from streamgauge.load.lengths import Lengths
 from streamgauge.load.mix import MixEntry, parse_mix
 from streamgauge.load.plan import LoadPlan, plan_for
@@ -39,13 +39,13 @@ def target(contract_of: str = "seekr-chat", **changes: Any) -> Target:
     return Target("staging", **settings)
 
 
-def read_back(command: list[str], environment: dict[str, str]) -> LoadPlan:
+def read_back(arguments: list[str], environment: dict[str, str]) -> LoadPlan:
     """What Locust's process makes of a command line."""
     parser = ArgumentParser()
     for flag, kind in (("--users", int), ("--run-time", str), ("--host", str)):
         parser.add_argument(flag, type=kind, dest="num_users" if flag == "--users" else None)
     add_arguments(_WithoutWeb(parser))
-    options, _ = parser.parse_known_args(command[3:])
+    options, _ = parser.parse_known_args(arguments)
     options.run_time = int(options.run_time.removesuffix("s"))
     return plan_from(options, options.host, environment)
 
@@ -90,17 +90,18 @@ def test_the_plan_survives_the_way_to_the_child(
 ) -> None:
     """Locust's process arrives at the same plan; secrets travel by the environment only."""
     whom = target(name, paths={OPERATIONS[name].name: "/v1/x"})
-    plan = plan_for([whom], stream=stream, **changes)
-    command = locust_command(plan, tmp_path, tmp_path)
+    slos = changes.get("slos", ()) if stream else ()
+    plan = plan_for([whom], stream=stream, **{**changes, "slos": slos})
+    arguments = locust_arguments(plan, tmp_path, tmp_path)
     environment = locust_environment(plan, {"LOCUST_HOST": "http://elsewhere", "PATH": "/bin"}, tmp_path)
-    arrived = read_back(command, environment)
+    arrived = read_back(arguments, environment)
     assert arrived.describe() == plan.describe()
     assert arrived.loop == plan.loop
     assert arrived.drain_s == plan.drain_s
     assert arrived.workload.request("1").body == plan.workload.request("1").body
     assert arrived.operation.document.sha256 == plan.operation.document.sha256
     assert arrived.target.request_headers(whom.credential) == whom.request_headers(whom.credential)
-    told = " ".join(command) + (tmp_path / "scenario.json").read_text()
+    told = " ".join(arguments) + (tmp_path / "scenario.json").read_text()
     assert SECRET not in told
     assert SECRET[::-1] not in told
     assert "LOCUST_HOST" not in environment
@@ -112,7 +113,7 @@ def test_a_mix_over_two_documents_survives_too(tmp_path: Path) -> None:
     contract = load_contracts(["seekr-chat", "seekr-completions"])[0]
     whom = target(contract=contract, paths={"seekr-chat": "/a", "seekr-completions": "/b"})
     plan = plan_for([whom], parse_mix("seekr-chat=3,seekr-completions:whole"))
-    arrived = read_back(locust_command(plan, tmp_path, tmp_path), locust_environment(plan, {}, tmp_path))
+    arrived = read_back(locust_arguments(plan, tmp_path, tmp_path), locust_environment(plan, {}, tmp_path))
     assert arrived.describe() == plan.describe()
     assert arrived.urls == ("http://127.0.0.1:9/v1/a", "http://127.0.0.1:9/v1/b")
     assert (plan.streams, plan.describe()["stream"]) == (True, False)
@@ -123,9 +124,9 @@ def test_a_dataset_is_found_from_the_childs_folder(tmp_path: Path, monkeypatch: 
     (tmp_path / "p.jsonl").write_text('{"prompt": "Hello", "max_tokens": 3}\n', encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     plan = plan_for([target()], dataset=Path("p.jsonl"))
-    command = locust_command(plan, tmp_path, tmp_path)
+    arguments = locust_arguments(plan, tmp_path, tmp_path)
     monkeypatch.chdir("/")
-    arrived = read_back(command, locust_environment(plan, {}, tmp_path))
+    arrived = read_back(arguments, locust_environment(plan, {}, tmp_path))
     assert arrived.workload.request("1").max_tokens == 3
     assert arrived.describe()["dataset"] == "p.jsonl"
     assert arrived.describe()["prompt_tokens"] is None
@@ -186,9 +187,9 @@ def test_an_open_loop_has_a_user_for_each_process(extra: tuple[str, ...], users:
 )
 def test_the_servers_own_counters_are_at_its_root(base: str, url: str) -> None:
     """Of the host that the user named and no other; what the user says stands as it is."""
-    assert plan_for([target(base_url=base)]).metrics_url == url
-    assert plan_for([target(base_url=base)], metrics_url=None).metrics_url is None
-    assert plan_for([target(base_url=base)], metrics_url="http://h:1/m").metrics_url == "http://h:1/m"
+    assert plan_for([target(base_url=base)]).metrics_page == url
+    assert plan_for([target(base_url=base)], metrics_url=None).metrics_page is None
+    assert plan_for([target(base_url=base)], metrics_url="http://h:1/m").metrics_page == "http://h:1/m"
 
 
 def test_a_document_of_ones_own_travels_as_a_file(tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def test_a_document_of_ones_own_travels_as_a_file(tmp_path: Path) -> None:
     path.unlink()
     whom = target(contract=contract)
     plan = plan_for([whom])
-    arrived = read_back(locust_command(plan, tmp_path, tmp_path), locust_environment(plan, {}, tmp_path))
+    arrived = read_back(locust_arguments(plan, tmp_path, tmp_path), locust_environment(plan, {}, tmp_path))
     assert arrived.operation.name == plan.operation.name == "my-api"
     assert arrived.operation.components == plan.operation.components
 
@@ -211,7 +212,7 @@ def test_workers_get_a_port_of_their_own(tmp_path: Path) -> None:
     ports = []
     for extra in (("--processes", "2"), ("--processes=2",), ("--processes=2", "--master-port=5")):
         plan = plan_for([whom], locust_arguments=extra)
-        ports.append([item for item in locust_command(plan, tmp_path, tmp_path) if item.startswith("--master-port=")])
+        ports.append([item for item in locust_arguments(plan, tmp_path, tmp_path) if item.startswith("--master-port=")])
     assert [len(found) for found in ports] == [1, 1, 1]
     assert ports[2] == ["--master-port=5"]
 
@@ -290,6 +291,21 @@ def test_plan_for_finds_the_operation() -> None:
     assert (found.target, found.users) == (targets[1], 3)
     with pytest.raises(UsageError, match="nothing"):
         plan_for(targets, [MixEntry("nothing")])
+
+
+@pytest.mark.parametrize(
+    "text", ["ttft:p95<=1s", "ttfo:p50<=1s", "tpot:p50<=1s", "gap:p99<=1s", "itl:p99<=1s", "tail:p50<=1s"]
+)
+def test_objectives_about_streams_need_streams(text: str) -> None:
+    """Whole answers have no first token: a run would end undecided, however long; what they do have may be limited."""
+    slos = (Slo.parse(text),)
+    with pytest.raises(UsageError, match="only whole answers"):
+        plan_for([target()], stream=False, slos=slos)
+    assert plan_for([target()], parse_mix("seekr-chat,seekr-chat:whole"), slos=slos).slos == slos
+    others = tuple(
+        map(Slo.parse, ("e2e:p95<=1s", "e2e_intended:p95<=1s", "headers:p95<=1s", "late:p95<=1s", "errors<=1%"))
+    )
+    assert plan_for([target()], stream=False, slos=others).slos == others
 
 
 @pytest.mark.parametrize(

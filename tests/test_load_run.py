@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from commandline import environment, streamgauge
 from jsonschema import Draft202012Validator
@@ -21,6 +22,7 @@ from load_endpoint import DONE, Answer, Served, chunk, endpoint, free_port, json
 from streamgauge import catalog
 from streamgauge.bundle.reader import read_lines
 from streamgauge.contract.contract import load_contracts
+from streamgauge.errors import UsageError
 from streamgauge.load.arrivals import ClosedLoop, OpenLoop, Segment
 from streamgauge.load.command import LOCUSTFILE
 from streamgauge.load.lengths import Lengths
@@ -80,11 +82,19 @@ def wait_for(condition: Callable[[], bool], what: str, process: subprocess.Popen
         time.sleep(0.02)
 
 
-def locust_sessions(marker: str) -> list[int]:
-    """Processes whose command line names this directory."""
-    listed = subprocess.run(["ps", "-eww", "-o", "pid=,args="], capture_output=True, text=True, check=True)
-    rows = [line.split(maxsplit=1) for line in listed.stdout.splitlines()]
-    return [int(pid) for pid, arguments in rows if "-m locust" in arguments and marker in arguments]
+def locusts(parent: int) -> list[psutil.Process]:
+    """The Locust that this process has started."""
+    return [child for child in psutil.Process(parent).children() if "streamgauge.load.standby" in child.cmdline()]
+
+
+def with_all_below(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """These, and what they have started: workers, and the server of the calibration."""
+    return [*processes, *(below for process in processes for below in process.children(recursive=True))]
+
+
+def have_ended(processes: list[psutil.Process]) -> bool:
+    """Whether none of them runs any more."""
+    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
 
 
 def test_a_run(paced: str, tmp_path: Path) -> None:
@@ -135,11 +145,20 @@ def test_two_workers_write_two_files(paced: str, tmp_path: Path) -> None:
     assert outcome.window is None or outcome.window[0] < outcome.window[1]
 
 
+def test_options_that_locust_does_not_take_are_wrong_use(tmp_path: Path) -> None:
+    """Locust alone knows its options: what it refuses is the user's mistake, in its words, and the bundle says so, too."""
+    with pytest.raises(UsageError, match="unrecognized arguments: --no-such-option"):
+        run_load(plan("http://127.0.0.1:9", locust_arguments=("--no-such-option",)), tmp_path)
+    assert load_json(tmp_path)["state"] == "failed"
+    assert "--no-such-option" in load_json(tmp_path)["detail"]
+
+
 def test_a_child_that_dies_fails_the_run(tmp_path: Path) -> None:
     """When Locust ends by itself, the run has failed, and says with what last words."""
-    outcome = run_load(plan("http://127.0.0.1:9", locust_arguments=("--no-such-option",)), tmp_path)
+    outcome = run_load(plan("http://127.0.0.1:9", locust_arguments=("--list",)), tmp_path)
     assert outcome.state == "failed"
-    assert "--no-such-option" in outcome.detail
+    assert outcome.detail.startswith("Locust ended without a single request: ")
+    assert "Available Users:" in outcome.detail
     assert load_json(tmp_path)["detail"] == outcome.detail
 
 
@@ -203,6 +222,7 @@ def test_interrupted(number: signal.Signals, tmp_path: Path) -> None:
     answers = (says(json_answer(whole())), says(RIGHT), says(RIGHT), hanging)
     with endpoint(*answers) as served, start_load(served, directory) as process:
         wait_for(lambda: len(served.bodies) >= 5, "two requests in flight", process)
+        started = with_all_below(locusts(process.pid))
         process.send_signal(number)
         if number == signal.SIGINT:
             log = directory / "locust.log"
@@ -213,7 +233,8 @@ def test_interrupted(number: signal.Signals, tmp_path: Path) -> None:
     assert load_json(directory)["state"] == "interrupted"
     outcomes = [record.outcome for record in records_in(directory)]
     assert outcomes == [Outcome.OK] * 2 + [Outcome.UNFINISHED_AT_STOP] * 2
-    assert locust_sessions(str(directory)) == []
+    assert len(started) >= 2
+    assert have_ended(started)
     assert KEY not in said
 
 
@@ -251,8 +272,10 @@ def test_the_child_ends_with_its_parent(paced: str, tmp_path: Path) -> None:
         text=True,
     ) as process:
         wait_for(lambda: len(records_in(directory)) >= 2, "the first records", process)
+        started = with_all_below(locusts(process.pid))
         process.kill()
-    wait_for(lambda: locust_sessions(str(directory)) == [], "the end of Locust")
+    assert len(started) >= 3
+    wait_for(lambda: have_ended(started), "the end of Locust")
 
 
 @pytest.mark.parametrize(("number", "state"), [(signal.SIGTERM, "interrupted"), (signal.SIGKILL, "failed")])
@@ -261,8 +284,8 @@ def test_locust_itself_is_ended(number: signal.Signals, state: str, paced: str, 
 
     def end(progress: Progress) -> None:
         if progress.requests >= 5:
-            for pid in locust_sessions(str(tmp_path)):
-                os.kill(pid, number)
+            for process in locusts(os.getpid()):
+                process.send_signal(number)
 
     loop = OpenLoop((Segment(50, 30, 30),), "constant")
     outcome = run_load(dataclasses.replace(plan(paced, duration_s=50), loop=loop), tmp_path, on_progress=end)
@@ -308,6 +331,18 @@ def test_plain_locust(paced: str, tmp_path: Path) -> None:
     meta = json.loads((directory / "meta.json").read_bytes())
     Draft202012Validator({**catalog.schema("bundle"), "$ref": "#/$defs/meta"}).validate(meta)
     assert "POST" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("given", "users"), [((), 3), (("-u", "2"), 2)])
+def test_plain_locust_starts_the_users_of_a_scenario(
+    given: tuple[str, ...], users: int, paced: str, tmp_path: Path
+) -> None:
+    """As many as the plan says: Locust's own default, one, does not stand in its place, but its flag does."""
+    (tmp_path / "load.yaml").write_text("users: 3\nrequests: 9\nmax_tokens: 4\n", encoding="utf-8")
+    settings = ("--host", paced, "--sg-model", MODEL, "--sg-scenario", "load.yaml", "--sg-output", "out")
+    passed(locust(tmp_path, str(LOCUSTFILE), *settings, *given, "-r", "9", "-t", "20s"))
+    assert load_json(tmp_path / "out")["users"] == users
+    assert len({record.id.rpartition("-")[0] for record in records_in(tmp_path / "out")}) == users
 
 
 def test_the_example(paced: str, tmp_path: Path) -> None:

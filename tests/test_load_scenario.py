@@ -140,10 +140,10 @@ def plans(draw: st.DrawFn) -> LoadPlan:
         seed=draw(st.integers(0, 2**31)),
         warm_up_s=draw(st.floats(0, duration_s, exclude_max=True)),
         judge=draw(_shares),
-        slos=tuple(Slo("ttft", p, limit) for p, limit in draw(st.lists(st.tuples(_shares.filter(_inside), _tenths)))),
+        slos=tuple(Slo("e2e", p, limit) for p, limit in draw(st.lists(st.tuples(_shares.filter(_inside), _tenths)))),
         abort_on=draw(st.sampled_from([(), (AbortRule("errors", 0.5), AbortRule("consecutive", 20))])),
         budget_tokens=draw(st.none() | st.integers(1, 10**6)),
-        metrics_url=draw(st.sampled_from([None, "http://127.0.0.1:9/metrics", "https://h/m"])),
+        metrics_url=draw(st.sampled_from([None, "auto", "http://127.0.0.1:9/metrics", "https://h/m"])),
         drain_s=draw(st.integers(0, 100)),
     )
 

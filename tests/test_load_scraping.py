@@ -215,6 +215,16 @@ def test_no_such_page(status: int, note: str, tmp_path: Path) -> None:
     assert notes_in(tmp_path) == [note]
 
 
+@pytest.mark.parametrize(("status", "said"), [(404, 0), (501, 0), (401, 1)])
+def test_a_page_that_nobody_named(status: int, said: int, tmp_path: Path) -> None:
+    """That a server has no such page is worth no word then; that it has one and keeps it is."""
+    with pages(lambda number: (status, "no")) as served:
+        with scraped(f"{served.url}/metrics", target(served.url), tmp_path, optional=True):
+            pass
+        assert len(served.heads) == 1
+    assert len(notes_in(tmp_path)) == said
+
+
 @pytest.mark.parametrize(
     ("body", "note"),
     [

@@ -71,9 +71,12 @@ def test_objectives_and_rules_may_be_several() -> None:
     assert [str(each) for each in found["abort_on"]] == ["errors>50%", "consecutive>=20"]
 
 
+NO_PAGES = ("on", "ftp://h/", "http://u:p@h/m", "http://h/m?k=1", "http://h/ m", "http://h..x/m", "http://h:0/")
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"users": "0"}, "users"),
     ({"users": "many"}, "users"),
+    ({"users": "100001"}, "users"),
     ({"users": "3", "rate": "5"}, "users"),
     ({"rate": "5", "think": "1s"}, "rate"),
     ({"users": "3", "arrivals": "poisson"}, "users"),
@@ -95,7 +98,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     *(({"judge": text}, "judge") for text in ("", "half", "101%", "0.5", "%")),
     ({"slo": ["ttft"]}, "slo"),
     ({"abort_on": ["never"]}, "abort_on"),
-    *(({"server_metrics": text}, "server_metrics") for text in ("on", "ftp://h/", "http://u:p@h/m", "http://h/m?k=1")),
+    *(({"server_metrics": text}, "server_metrics") for text in NO_PAGES),
     ({"seed": "-1"}, "seed"),
 ]
 

@@ -52,6 +52,20 @@ CASES: list[tuple[str, tuple[ExitCode, str], ExitCode, Iterable[str]]] = [
     ("with objectives", verdict({"ok": 9}, KEPT, client=QUICK), PASS, ["1 objectives kept, 9 requests, none failed"]),
     ("still running", verdict({"ok": 9, "unfinished_at_stop": 2}), PASS, ["11 requests, none failed"]),
     (
+        "more running than answered",
+        verdict({"ok": 9, "unfinished_at_stop": 10}),
+        CANNOT_TELL,
+        ["10 of 19 requests still ran when the run ended"],
+    ),
+    (
+        "more running, but an objective says what counts",
+        verdict({"ok": 9, "unfinished_at_stop": 10}, KEPT),
+        PASS,
+        ["kept"],
+    ),
+    ("an objective broken without a success", verdict({"http_5xx": 9}, BROKEN), FAILED, ["is broken"]),
+    ("nobody there", verdict({"refused": 9}, BROKEN), CANNOT_TELL, ["none of 9 requests succeeded"]),
+    (
         "failures",
         verdict({"ok": 9, "reset": 2, "dropped": 1}),
         FAILED,

@@ -1,6 +1,7 @@
 """What a person sees of a run, and what its end means."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,8 @@ def test_lines_where_there_is_no_terminal() -> None:
         ({"elapsed_s": -1.0}, "0 of 20 s, making ready"),
         ({}, "48.2 requests/s"),
         ({"asked_per_s": 50.0}, "48.2 requests/s of 50.0 asked"),
+        ({"asked_per_s": 0.0, "elapsed_s": 21.0}, "48.2 requests/s  "),
+        ({"asked_per_s": 50.0, "stopping": True}, "48.2 requests/s  "),
         ({"running": 12}, "300 requests, 12 running"),
         ({"lag_ms": 3.25}, "client lag p99 3.2 ms"),
     ],
@@ -145,8 +148,8 @@ def test_quiet_shows_nothing() -> None:
     assert seen(progress(), terminal=True, quiet=True) == ""
 
 
-def shown(console_width: int = 110, **outcomes: int) -> str:
-    """The tables at the end of a run in which so many requests ended so."""
+def shown(console_width: int = 110, records: Sequence[Record] = (), **outcomes: int) -> str:
+    """The tables at the end of a run in which so many requests ended so, and had these records."""
     run = summary(**outcomes)
     client = replace(
         judge_client([], Telemetry()),
@@ -160,7 +163,7 @@ def shown(console_width: int = 110, **outcomes: int) -> str:
     )
     objective = Objective(Slo("ttft", 0.95, 500), Kept.PASS, 200.0, 199.0, 201.0, 3, "it was 200 ms")
     text = io.StringIO()
-    found = Figures({}, [], None, run, (objective,), client, Telemetry())
+    found = Figures({}, [*records], None, run, (objective,), client, Telemetry())
     print_figures(found, Console(file=text, width=console_width, highlight=False))
     return text.getvalue()
 
@@ -181,6 +184,31 @@ def test_error_bars() -> None:
     """A quantile says by how much this client's own delays may have raised it, where one decimal shows that."""
     row = next(line for line in shown(ok=30).splitlines() if line.startswith("Time to first token "))
     assert row.split()[4:8] == ["30", "200.0", "-1.0", "200.0"]
+    assert "behind the minus" in shown(ok=30)
+    assert "behind the minus" not in shown(ok=1, empty=1)
+
+
+def test_failures_say_what_was_wrong() -> None:
+    """Of each kind what the first request said, on one line; nothing of the warm-up, nor of what merely still ran."""
+    ends = [
+        (Outcome.HTTP_5XX, 3, "the later one", False),
+        (Outcome.HTTP_5XX, 2, "503: no\nroom", False),
+        (Outcome.EMPTY, 1, "of the warm-up", True),
+        (Outcome.UNFINISHED_AT_STOP, 1, "still running", False),
+        (Outcome.RATE_LIMITED, 9, "", False),
+    ]
+    records = [
+        Record("1", "t", "o", True, at, 10, outcome, detail=detail, warm_up=warm_up)
+        for outcome, at, detail, warm_up in ends
+    ]
+    lines = shown(ok=1, http_5xx=2, records=records).splitlines()
+    assert "  http_5xx: 503: no room" in lines
+    assert not any(said in line for line in lines for said in ("later", "of the warm-up", "still", "rate_limited"))
+
+
+def test_no_empty_table() -> None:
+    """Where no request succeeded there is no table of latencies."""
+    assert "p50" not in shown(unfinished_at_stop=2)
 
 
 SEEKR = load_contracts(["seekr-chat"])[0]

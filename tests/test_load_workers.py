@@ -169,6 +169,14 @@ def test_planned_requests_are_shared(paced: str, runs: ExitStack, tmp_path: Path
         assert "9 requests: 9 ok" in said
 
 
+def test_a_process_without_users_has_no_share_of_the_requests(paced: str, runs: ExitStack, tmp_path: Path) -> None:
+    """One user over two processes sends all requests, and the run ends behind the last one, not at its planned end."""
+    run = start(runs, tmp_path, paced, "processes", "-u", "1", "--sg-requests", "5", "-t", "40s")
+    judged(run, run.end())
+    assert run.outcomes == {Outcome.OK: 5}
+    assert (run.load["state"], run.load["window"][1] - run.load["start"] < 20) == ("finished", True)
+
+
 def test_workers_elsewhere(paced: str, runs: ExitStack, tmp_path: Path) -> None:
     """Where the records lie on other machines, the merged counts tell the exit code, and what needs records is left open."""
     (tmp_path / "there").mkdir()

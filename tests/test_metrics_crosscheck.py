@@ -81,6 +81,23 @@ def test_the_warm_up_counts() -> None:
     assert cross_check([*THREE[:2], replace(THREE[2], warm_up=True)], samples(**RIGHT)).agreement is Agreement.AGREE
 
 
+@pytest.mark.parametrize("again", [record(replaced=True), record(Outcome.RATE_LIMITED, status=429, replaced=True)])
+def test_what_was_sent_again_may_be_counted_twice(again: Record) -> None:
+    """The server may have come to the end of the first try, too, and then said nothing; more than that stays unexplained."""
+    ours = [*THREE, again]
+    counted = {name: count * 4 // 3 for name, count in RIGHT.items()} if again.finish_reason else RIGHT
+    whole = {**counted, "finished_stop": counted["finished"] - 1}
+    first_try = {"finished": 1, "finished_stop": 1, "prompt_tokens": 10, "completion_tokens": 8}
+    twice = {name: count + first_try.get(name, 0) for name, count in whole.items()}
+    assert cross_check(ours, samples(**whole)).agreement is Agreement.AGREE
+    found = cross_check(ours, samples(**twice))
+    assert found.agreement is Agreement.EXPLAINED
+    assert "of 1 request (1 sent again) we saw no end" in rows(found)["requests finished"].explanation
+    for name, more in first_try.items():
+        beyond = cross_check(ours, samples(**twice | {name: twice[name] + more}))
+        assert beyond.agreement is Agreement.DIFFERS
+
+
 @pytest.mark.parametrize("name", list(RIGHT))
 @pytest.mark.parametrize("by", [1, -1])
 def test_every_counter_is_compared(name: str, by: int) -> None:

@@ -43,6 +43,7 @@ CASES: list[tuple[str, dict[str, Any], list[float]]] = [
     ("tail", {"stream": False}, []),
     ("late", {}, [100.0]),
     ("late", {"connect_us": 80_000}, [20.0]),
+    ("late", {"replaced": True}, []),
     ("ttft", {"token_times": [1_250_000, 1_300_000]}, [250.0]),
     ("ttft", {"first_event": 1_100_000}, []),
     ("ttfo", {"token_times": [1_250_000], "first_visible": 1_400_000}, [400.0]),
@@ -52,6 +53,8 @@ CASES: list[tuple[str, dict[str, Any], list[float]]] = [
     ("tpot", {"token_times": [2_000_000], "completion_tokens": 10}, []),
     ("tpot", {"token_times": [2_000_000, 2_090_000], "completion_tokens": 1}, []),
     ("tpot", {"token_times": [2_000_000]}, []),
+    ("tpot", {"token_times": [2_000_000, 2_090_000], "completion_tokens": 10**12}, []),
+    ("tpot", {"token_times": [2_000_000, 2_090_000], "completion_tokens": 0}, []),
     ("tpot", {}, []),
     ("gap", {"token_times": [2_000_000, 2_030_000, 2_030_500]}, [30.0, 0.5]),
     ("gap", {"token_times": [2_000_000]}, []),
@@ -113,10 +116,19 @@ def test_itl_loses_no_time(gaps: list[int], tokens: int) -> None:
 
 @pytest.mark.parametrize(
     ("usage", "asked", "credible"),
-    [(64, 64, 64), (128, 64, 128), (129, 64, None), (10**9, 0, 10**9), (None, 64, 2)],
+    [
+        (64, 64, 64),
+        (128, 64, 128),
+        (129, 64, None),
+        (10**9, 0, 10**9),
+        (None, 64, 2),
+        (0, 64, None),
+        (-5, 64, None),
+        (1, 9, 1),
+    ],
 )
 def test_credible_tokens(usage: int | None, asked: int, credible: int | None) -> None:
-    """A usage far above the limit asked for is not believed."""
+    """A usage far above the limit asked for is not believed, nor one of nothing where something came."""
     found = credible_tokens(record(token_times=[2, 3], completion_tokens=usage, max_tokens=asked))
     assert found == credible
 
@@ -126,7 +138,8 @@ def test_credible_tokens(usage: int | None, asked: int, credible: int | None) ->
     [
         ("ttft", {}, (0.4, 0.0)),
         ("ttft_intended", {}, (0.4, 0.0)),
-        ("ttfo", {}, (3.0, 0.0)),
+        ("ttfo", {}, (0.4, 0.0)),
+        ("ttfo", {"first_visible": 2_040_000}, (3.0, 0.0)),
         ("e2e", {}, (3.0, 0.0)),
         ("e2e_intended", {}, (3.0, 0.0)),
         ("gap", {}, (3.0, 3.0)),
@@ -140,14 +153,16 @@ def test_slack(metric: str, fields: dict[str, Any], slack: tuple[float, float]) 
 
     True times are drawn within the lags: no value of the truth lies outside the slack.
     """
-    seen = record(token_times=[2_000_000, 2_040_000], first_visible=2_000_000, first_lag_us=400, lag_us=3000, **fields)
+    fields = {"first_visible": 2_000_000, **fields}
+    seen = record(token_times=[2_000_000, 2_040_000], first_lag_us=400, lag_us=3000, **fields)
     of, slack_of = BY_ID[metric].of, BY_ID[metric].slack
     assert slack_of is not None
     assert slack_of(seen) == pytest.approx(slack)
     below, above = slack_of(seen)
     for first, last in itertools.product((0, 200, 400), (0, 1500, 3000)):
         times = [2_000_000 - first, 2_040_000 - last]
-        truth = record(token_times=times, first_visible=times[0], **fields)
+        visible = times[0] if fields["first_visible"] == 2_000_000 else times[1]
+        truth = record(token_times=times, **{**fields, "first_visible": visible})
         for value, true in zip(of(seen), of(truth), strict=True):
             assert value - below - 1e-9 <= true <= value + above + 1e-9
 

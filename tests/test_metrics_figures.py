@@ -182,7 +182,7 @@ def test_a_standstill_leaves_objectives_open(tmp_path: Path, limit: int, kept: K
         for n in range(100)
     ]
     load = {**LOAD, "scheduled": None, "slos": [f"ttft:p50<={limit}ms", "goodput>=50%"]}
-    still = {"sample": {**SAMPLE, "cpu": 0.01, "loop_lag_max_us": 160_000}}
+    still = {"sample": {**SAMPLE, "standstills_us": [150_000]}}
     found = figures(written(tmp_path / "still", [made], load, still))
     assert [objective.kept for objective in found.objectives] == [kept, kept]
     assert not found.client.sufficient

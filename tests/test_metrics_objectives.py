@@ -33,6 +33,12 @@ def failures(ok: int, failed: int, outcome: Outcome = Outcome.HTTP_5XX) -> list[
     return [*(record() for _ in range(ok)), *(record(outcome=outcome, token_times=[]) for _ in range(failed))]
 
 
+def cut_off(n: int, **fields: Any) -> list[Record]:
+    """So many requests that ran for 900 ms when the run ended."""
+    base: dict[str, Any] = {"outcome": Outcome.UNFINISHED_AT_STOP, "stream": True, "closed": 900_000, "written": 9}
+    return [Record("1", "t", "o", dispatched=0, **{**base, **fields}) for _ in range(n)]
+
+
 def judged(text: str, records: list[Record], missing: int = 0) -> Objective:
     """What became of an objective that is the only one."""
     slo = Slo.parse(text)
@@ -73,6 +79,18 @@ CASES: list[tuple[str, list[Record], Kept]] = [
     ("goodput>=95%", failures(400, 300, Outcome.UNFINISHED_AT_STOP), FAIL),
     ("goodput>=100%", failures(3, 0), PASS),
     ("goodput>=100%", failures(3000, 1), FAIL),
+    # An overloaded server answers the first ones in time, and never the others.
+    (LIMIT, [*run(1000, 0), *cut_off(100)], FAIL),
+    (LIMIT, [*run(1000, 0), *cut_off(30)], PASS),
+    (LIMIT, [*run(1000, 0), *cut_off(100, closed=500_000)], PASS),
+    (LIMIT, [*run(1000, 0), *cut_off(100, written=None)], PASS),
+    (LIMIT, [*run(1000, 0), *cut_off(100, stream=False)], PASS),
+    (LIMIT, [*run(1000, 0), *cut_off(100, token_times=[400_000])], PASS),
+    (LIMIT, [*run(1000, 0), *cut_off(100, token_times=[600_000])], FAIL),
+    ("ttft_intended:p95<=500ms", [*run(1000, 0), *cut_off(100, written=None)], FAIL),
+    ("e2e:p95<=500ms", [*run(1000, 0), *cut_off(100, token_times=[400_000])], FAIL),
+    ("e2e:p95<=500ms", [*run(1000, 0), *cut_off(100, stream=False)], FAIL),
+    ("gap:p95<=500ms", [*(record(100, (20,)) for _ in range(1000)), *cut_off(100)], PASS),
     ("goodput>=95%", [], UNDECIDED),
     ("errors<=1%", [], UNDECIDED),
 ]
@@ -174,6 +192,13 @@ def test_missing_records_leave_it_open() -> None:
     assert found.kept is UNDECIDED
     assert "no record" in found.reason
     assert judged("goodput>=99%", failures(1000, 0), missing=30).kept is FAIL
+
+
+def test_what_was_cut_off_has_no_quantile() -> None:
+    """Where most were cut off beyond the limit, no value stands for the p95; the reason says how many there were."""
+    found = judged(LIMIT, [*run(100, 0), *cut_off(100)])
+    assert (found.kept, found.value, found.high, found.n) == (FAIL, None, None, 200)
+    assert found.reason == "100 of 200 values are within 500 ms (100 requests had waited for longer when the run ended)"
 
 
 def test_gaps_of_few_requests_are_no_proof() -> None:

@@ -83,6 +83,8 @@ def test_tokens_of_a_whole_answer_arrive_when_it_closes() -> None:
 def test_incredible_usage_counts_by_events() -> None:
     """Tokens that cannot have come are not credited."""
     assert sum(tokens for _, tokens in token_arrivals(record(completion_tokens=10**9))) == 5
+    assert not list(token_arrivals(record(stream=False, token_times=[], completion_tokens=10**9, max_tokens=16)))
+    assert not list(token_arrivals(record(stream=False, token_times=[], completion_tokens=-7)))
 
 
 def test_nothing_was_sent() -> None:

@@ -20,7 +20,7 @@ from scripted import answer, scripted
 from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.errors import ConfigError, UnreachableError
 from streamgauge.load.client import StreamClient
-from streamgauge.load.command import locust_command
+from streamgauge.load.command import locust_arguments
 from streamgauge.load.plan import plan_for
 from streamgauge.metrics.record import Outcome
 from streamgauge.preflight import preflight
@@ -237,9 +237,9 @@ def test_load_shows_the_certificate(certificates: Certificates) -> None:
 def test_load_passes_the_files_on(certificates: Certificates, tmp_path: Path) -> None:
     """The child runs in another folder: it gets whole paths."""
     target = target_of("https://h.example", client_cert="c.pem", client_key="k.pem")
-    command = locust_command(plan_for([target]), tmp_path, tmp_path)
-    assert f"--sg-client-cert={Path('c.pem').resolve()}" in command
-    assert f"--sg-client-key={Path('k.pem').resolve()}" in command
+    arguments = locust_arguments(plan_for([target]), tmp_path, tmp_path)
+    assert f"--sg-client-cert={Path('c.pem').resolve()}" in arguments
+    assert f"--sg-client-key={Path('k.pem').resolve()}" in arguments
 
 
 def refused(**more: Any) -> ConfigError:

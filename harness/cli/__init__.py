@@ -3,6 +3,8 @@ The command line. Each command is a module of its own, imported only when it is 
 when it runs: `streamgauge --help` answers at once.
 """
 
+import atexit
+import gc
 import importlib
 import sys
 from typing import Any
@@ -81,6 +83,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every problem on purpose is a few lines on stderr and an exit code, never a traceback."""
+    atexit.register(gc.freeze)  # else the interpreter goes through everything once more before it ends
     try:
         code = cli.main(args=arguments, prog_name="streamgauge", standalone_mode=False)
     except click.exceptions.Abort:

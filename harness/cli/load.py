@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,10 +26,21 @@ def _print_locustfile(ctx: click.Context, parameter: click.Parameter, value: boo
 
 
 _LOCUST = "streamgauge.load.locust_arguments"
+_STANDBY = "streamgauge.load.standby"
 
 
 class _WithLocust(SectionedCommand):
-    """A command that leaves what follows the first -- to Locust; Click would take it for more of its own arguments."""
+    """
+    A command that leaves what follows the first -- to Locust; Click would take it for more of its own arguments.
+
+    It starts Locust first of all, since that takes as long to import as everything that has to be known before it is of use.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from streamgauge.load.standby import standing_by
+
+        with standing_by() as ctx.meta[_STANDBY]:
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ours = args[: args.index("--")] if "--" in args else args
@@ -92,7 +103,7 @@ def command(
     """
     from streamgauge.cli.verdict import console_for, perform
 
-    load = dataclasses.replace(load, locust_arguments=ctx.meta[_LOCUST])
+    load = dataclasses.replace(load, locust_arguments=ctx.meta[_LOCUST], standby=ctx.meta[_STANDBY])
     targets = resolve_targets(target_flags)
     load.require_sense(targets)
     return perform("load", targets, console_for(quiet=quiet), output=output, load=load)

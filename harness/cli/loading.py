@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+import importlib
 import secrets
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from streamgauge.bundle.writer import BundleWriter
+    from streamgauge.load.child import Child
     from streamgauge.load.plan import LoadPlan
     from streamgauge.target import Target
 
@@ -29,11 +32,13 @@ class LoadPart:
         settings: what flags and scenario file say, as `streamgauge.load.plan.plan_for` takes it.
         seed: the user's, or one drawn anew.
         locust_arguments: Locust's own.
+        standby: the process that is going to send, if it was started already.
     """
 
     settings: Mapping[str, Any]
     seed: int
     locust_arguments: tuple[str, ...] = ()
+    standby: "Child | None" = None
 
     def plan(self, targets: "Sequence[Target]") -> "LoadPlan":
         """
@@ -62,7 +67,9 @@ class LoadPart:
         """Load the target into an open bundle; the exit code that this alone would give, and the reason."""
         from streamgauge.load.measure import measure
 
-        return measure(self.plan(targets), writer, console)
+        # What the report is made with is imported while this process has nothing to do but wait for Locust.
+        threading.Thread(target=importlib.import_module, args=("streamgauge.reports.write",), daemon=True).start()
+        return measure(self.plan(targets), writer, console, self.standby)
 
 
 def _flag(name: str) -> str:

@@ -11,6 +11,7 @@ from streamgauge.metrics.statistics import quantile
 from streamgauge.metrics.sufficiency import (
     allowed_error_ms,
     calibration_reasons,
+    calibration_warnings,
     core_wait_reasons,
     doubt_ms,
     lag_reasons,
@@ -107,7 +108,7 @@ def judge_client(records: Sequence[Record], telemetry: Telemetry) -> ClientRepor
     return ClientReport(
         sufficient=not reasons,
         reasons=reasons,
-        warnings=(*_warnings(busiest, lag, bars, allowed), *_calibration_warnings(telemetry.calibrations)),
+        warnings=(*_warnings(busiest, lag, bars, allowed), *calibration_warnings(telemetry.calibrations, successes)),
         doubt_ms=doubt_ms(telemetry.samples, telemetry.calibrations) if beyond_lags else 0.0,
         bars=bars,
         lateness_p99_ms=late,
@@ -129,15 +130,6 @@ def _bars(metric: Metric, successes: Sequence[Record]) -> dict[float, Bar]:
         if low is not None and high is not None:
             bars[p] = Bar(low, high)
     return bars
-
-
-def _calibration_warnings(calibrations: Sequence[Calibration]) -> Iterator[str]:
-    for found in calibrations:
-        if not found.ttft_error_us.n:
-            yield (
-                f"calibration {found.phase} the run told nothing about process {found.process}: none of {found.streams} "
-                "streams came whole"
-            )
 
 
 def _cpu(telemetry: Telemetry) -> dict[str, float]:

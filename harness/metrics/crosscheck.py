@@ -133,6 +133,9 @@ _LEFT = frozenset(
 """Outcomes where it is our client that went."""
 
 
+_SENT_AGAIN = "sent again"
+
+
 @dataclass(slots=True)
 class _Ours:
     """
@@ -140,7 +143,8 @@ class _Ours:
 
     Attributes:
         finished: how many answers told a finish reason, by that reason.
-        endless: requests that were sent and told none, by outcome: the server may have come to their end, or not.
+        endless: requests that were sent and told none, by outcome: the server may have come to their end, or not. Of one that was
+            sent again the first try is among them.
         left: how many of these our client left.
         prompt, completion: tokens by usage.
         unsaid: requests whose usage never came, by outcome.
@@ -163,6 +167,10 @@ class _Ours:
     def of(cls, records: Iterable[Record]) -> "_Ours":
         ours = cls()
         for record in records:
+            if record.replaced:
+                ours.endless[_SENT_AGAIN] += 1
+                ours.unsaid[_SENT_AGAIN] += 1
+                ours.most += record.max_tokens or math.inf
             if record.written is None or _was_refused(record):
                 continue
             if record.finish_reason:
@@ -310,7 +318,7 @@ def _most_at_once(records: Iterable[Record]) -> int:
     steps: list[tuple[float, int]] = []
     for record in records:
         ended = record.closed + _SLACK_S * 1_000_000 if record.finish_reason or _was_refused(record) else math.inf
-        steps += [(record.dispatched, 1), (ended, -1)]
+        steps += [(record.dispatched, 1), (ended, -1), *([(record.dispatched, 1)] if record.replaced else ())]
     most = running = 0
     for _, step in sorted(steps, key=lambda step: (step[0], -step[1])):
         running += step

@@ -1,5 +1,6 @@
 """The metrics of a load run, each declared once: its name, how it is computed, where that comes from."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -54,9 +55,9 @@ class Rate:
 
 
 def credible_tokens(record: Record) -> int | None:
-    """The record's tokens; None when usage claims what cannot be: far more than was asked for, or came."""
-    most = max(_MOST_TOKENS_ASKED * record.max_tokens, len(record.token_times))
-    return None if record.max_tokens and record.tokens > most else record.tokens
+    """The record's tokens; None when usage claims what cannot be: far more than was asked for and came, or none of what came."""
+    most = max(_MOST_TOKENS_ASKED * record.max_tokens, len(record.token_times)) if record.max_tokens else math.inf
+    return record.tokens if bool(record.token_times) <= record.tokens <= most else None
 
 
 def _milliseconds(later: int, earlier: int) -> float:
@@ -85,7 +86,7 @@ def _ttfo(record: Record) -> list[float]:
 
 def _tpot(record: Record) -> list[float]:
     # A single event carried all the tokens, so n1 is known to be N and nothing remains to be timed.
-    rest = record.tokens - 1 if len(record.token_times) > 1 else 0
+    rest = (credible_tokens(record) or 0) - 1 if len(record.token_times) > 1 else 0
     return [_milliseconds(record.token_times[-1], record.token_times[0]) / rest] if rest >= 1 else []
 
 
@@ -127,7 +128,8 @@ def _tail(record: Record) -> list[float]:
 
 
 def _late(record: Record) -> list[float]:
-    return [_milliseconds(record.dispatched - record.connect_us, record.scheduled)]
+    # One that was sent twice was dispatched in time, too; how long the server let the first try wait is no delay of ours.
+    return [] if record.replaced else [_milliseconds(record.dispatched - record.connect_us, record.scheduled)]
 
 
 def _connect(record: Record) -> list[float]:
@@ -136,6 +138,10 @@ def _connect(record: Record) -> list[float]:
 
 def _first_lag(record: Record) -> tuple[float, float]:
     return record.first_lag_us / 1000, 0.0
+
+
+def _visible_lag(record: Record) -> tuple[float, float]:
+    return _first_lag(record) if record.token_times[:1] == [record.first_visible] else _any_lag(record)
 
 
 def _any_lag(record: Record) -> tuple[float, float]:
@@ -147,7 +153,7 @@ def _lag_of_two(record: Record) -> tuple[float, float]:
 
 
 def _lag_spread(record: Record) -> tuple[float, float]:
-    rest = max(record.tokens - 1, 1)
+    rest = max((credible_tokens(record) or 0) - 1, 1)
     return record.lag_us / 1000 / rest, record.first_lag_us / 1000 / rest
 
 
@@ -201,13 +207,14 @@ METRICS: tuple[Metric, ...] = (
         "Equal to TTFT where there is no reasoning.",
         ("dispatched", "first_visible"),
         _ttfo,
-        _any_lag,
+        _visible_lag,
     ),
     Metric(
         "tpot",
         "Time per output token",
         "ms",
-        "(token_times[-1] - token_times[0]) / (tokens - n1), with n1 = 1; undefined when tokens - n1 < 1",
+        "(token_times[-1] - token_times[0]) / (tokens - n1), with n1 = 1; undefined when tokens - n1 < 1, or usage is not "
+        "credible",
         "One value per request, as AIPerf's inter-token latency. vLLM, SGLang divide whole latency - TTFT, "
         "GuideLLM includes TTFT. A single event is known to carry every token (n1 = tokens): undefined.",
         ("token_times", "completion_tokens"),
@@ -273,8 +280,9 @@ METRICS: tuple[Metric, ...] = (
         "Lateness of dispatch",
         "ms",
         "dispatched - connect_us - scheduled",
-        "How late this client began what the schedule (in a closed loop: its user) wanted; connecting is a figure of its own.",
-        ("scheduled", "dispatched", "connect_us"),
+        "How late this client began what the schedule (in a closed loop: its user) wanted; connecting is a figure of its own. Of "
+        "a request that was sent twice nobody knows.",
+        ("scheduled", "dispatched", "connect_us", "replaced"),
         _late,
     ),
     Metric(

@@ -103,9 +103,12 @@ def _token_notes(successes: Sequence[Record]) -> Iterator[str]:
         )
         if usage > events:
             yield "Events carry several tokens: gaps are between events, not tokens; ITL spreads them evenly."
-    doubtful = sum(credible_tokens(record) is None for record in counted)
+    doubtful = sum(credible_tokens(record) is None for record in successes)
     if doubtful:
-        yield f"Usage is not plausible for {doubtful} requests; their tokens are counted by events."
+        yield (
+            f"Usage is not plausible for {doubtful} requests; their tokens are counted by events, those of whole answers "
+            "not at all."
+        )
     estimated = sum(record.completion_tokens is None for record in successes)
     if estimated:
         yield (

@@ -21,6 +21,21 @@ _MOST = 10_000_000
 """More requests than this nobody sends to settle a question."""
 
 
+_SINCE = {
+    "headers": "dispatched",
+    "ttack": "dispatched",
+    "ttft": "dispatched",
+    "ttft_intended": "scheduled",
+    "ttfo": "dispatched",
+    "e2e": "dispatched",
+    "e2e_intended": "scheduled",
+}
+"""What a request waits for once → since when: one that was cut off at the end of the run has waited so long, at least."""
+
+_OF_ALL_ANSWERS = ("headers", "e2e", "e2e_intended")
+_AT_THE_END = ("e2e", "e2e_intended")
+
+
 class Kept(enum.StrEnum):
     """Whether an objective was kept."""
 
@@ -81,7 +96,8 @@ def judge_slo(slo: Slo, records: Sequence[Record], goodput: Goodput | None, miss
 
     A latency limit at quantile p is a statement about a share: at least p of all values are within it. So one interval
     for shares (Clopper and Pearson) serves all objectives; for quantiles it is the same as the interval of order
-    statistics, and it holds for few values too. Each value counts with all that this client's own delay leaves open.
+    statistics, and it holds for few values too. A request that was cut off at the end of the run counts where it had waited for
+    longer than the limit, or its value is known. Each value counts with all that this client's own delay leaves open.
     Values of one request count as fewer independent ones. A limit that allows nothing at all (`errors<=0%`,
     `goodput>=100%`) no sample can prove; it is taken to speak about this run.
 
@@ -105,21 +121,55 @@ def judge_slo(slo: Slo, records: Sequence[Record], goodput: Goodput | None, miss
 
 
 def _latency(slo: Slo, metric: Metric, p: float, records: Sequence[Record]) -> Objective:
-    successes = [record for record in records if record.outcome is Outcome.OK]
+    known, broken = _cut_off(metric, slo.limit, records)
+    telling = [*(record for record in records if record.outcome is Outcome.OK), *known]
     slowest, seen, fastest = (
-        values_within(metric, successes, slo.limit, edge) for edge in (Edge.HIGHEST, Edge.SEEN, Edge.LOWEST)
+        values_within(metric, telling, slo.limit, edge) for edge in (Edge.HIGHEST, Edge.SEEN, Edge.LOWEST)
     )
-    n = seen.n
+    n = seen.n + broken
     if not n:
         return Objective(slo, Kept.INCONCLUSIVE, None, None, None, 0, "no successful request has a value")
     worth = min(slowest.worth, seen.worth, fastest.worth) if metric.pooled else n
-    requests = sum(bool(metric.of(record)) for record in successes)
+    requests = sum(bool(metric.of(record)) for record in telling) + broken
     share = _Share(slowest.kept, fastest.kept, n, worth, requests)
-    low, value, high = (quantile(ordered_values(metric, successes, edge), p, worth) for edge in Edge)
-    shown = "" if value.value is None else f"p{p * 100:g} is {value.value:.1f} ms, "
+    # What was cut off ranks above all that was seen.
+    low, value, high = (
+        quantile([*values, *[math.inf] * broken] if broken else values, p, worth)
+        for values in (ordered_values(metric, telling, edge) for edge in Edge)
+    )
+    shown = f"p{p * 100:g} is {value.value:.1f} ms, " if _finite(value.value) is not None else ""
     said = f"{shown}{seen.kept} of {n} values are within {slo.limit:g} ms"
+    said += f" ({broken} requests had waited for longer when the run ended)" if broken else ""
     kept, why = _weigh(share, p)
-    return Objective(slo, kept, value.value, low.low, high.high, n, said + why)
+    return Objective(slo, kept, _finite(value.value), _finite(low.low), _finite(high.high), n, said + why)
+
+
+def _cut_off(metric: Metric, limit: float, records: Sequence[Record]) -> tuple[list[Record], int]:
+    """
+    What requests that still ran when the run ended say of a latency.
+
+    Without them, the more a server is overloaded the better it would look.
+
+    Returns:
+        Those whose value is known, and how many others have waited for longer than `limit` (ms) already.
+    """
+    since = _SINCE.get(metric.id)
+    known: list[Record] = []
+    broken = 0
+    for record in records:
+        if since is None or record.outcome is not Outcome.UNFINISHED_AT_STOP:
+            continue
+        if not record.stream and metric.id not in _OF_ALL_ANSWERS:
+            continue
+        if metric.id not in _AT_THE_END and metric.of(record):
+            known.append(record)
+        elif since == "scheduled" or record.written is not None:
+            broken += record.closed - getattr(record, since) > limit * 1000
+    return known, broken
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value == math.inf else value
 
 
 def _share(slo: Slo, share: _Share | None, value: float | None, required: float, said: str) -> Objective:

@@ -7,7 +7,8 @@ the wall (`anchor`). A stamp that never happened is absent, not 0.
 
 import enum
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
+from operator import attrgetter, sub
 from typing import Any
 
 __all__ = ["Anchor", "Judged", "Outcome", "Record", "TokenSource"]
@@ -160,15 +161,12 @@ class Record:
     @property
     def gaps_us(self) -> list[int]:
         """Times between token-bearing events."""
-        return [after - before for before, after in pairwise(self.token_times)]
+        return list(map(sub, self.token_times[1:], self.token_times))
 
     def line(self) -> dict[str, Any]:
         """The record as a line of JSON: absent stamps left out, token times delta-coded."""
-        data: dict[str, Any] = {}
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            if value is not None and value != "" and value != []:
-                data[name] = value
+        pairs = zip(_NAMES, _values(self), strict=True)
+        data = {name: value for name, value in pairs if value is not None and value != "" and value != []}
         if self.token_times:
             data["token_times"] = [self.token_times[0], *self.gaps_us]
         return data
@@ -180,3 +178,7 @@ class Record:
         if "token_times" in data:
             data["token_times"] = list(accumulate(data["token_times"]))
         return cls(**data)
+
+
+_NAMES = tuple(Record.__dataclass_fields__)
+_values = attrgetter(*_NAMES)

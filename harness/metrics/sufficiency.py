@@ -15,10 +15,10 @@ __all__ = [
     "ERROR_MS",
     "ERROR_SHARE",
     "LATENESS_MS",
-    "STANDSTILL_SHARE",
     "TAIL",
     "allowed_error_ms",
     "calibration_reasons",
+    "calibration_warnings",
     "core_wait_reasons",
     "doubt_ms",
     "lag_reasons",
@@ -53,9 +53,6 @@ Not the p99: a calibration is short, its p99 is nearly its maximum, and one hicc
 CALIBRATION_GAP_MS = 1.0
 """The p90 of the error of gaps against such a server, or :data:`ERROR_SHARE` of the p99 of the run's gaps."""
 
-STANDSTILL_SHARE = 0.01
-"""A process that stood still for so much of the run may have got every value beyond the p99 wrong."""
-
 _BY_ID = {metric.id: metric for metric in METRICS}
 
 
@@ -65,11 +62,12 @@ def allowed_error_ms(successes: Sequence[Record]) -> float:
 
 
 def lag_reasons(successes: Sequence[Record]) -> Iterator[str]:
-    """First tokens were read so late that a quantile of TTFT is in doubt by more than is allowed."""
-    low, seen = (ordered_values(_BY_ID["ttft"], successes, edge) for edge in (Edge.LOWEST, Edge.SEEN))
-    if not seen:
-        return
-    allowed = {p: allowed_error_ms(successes) * (TAIL if p == LEVELS[-1] else 1) for p in LEVELS}
+    """First tokens (whole answers where nothing was streamed) were read so late that a quantile is in doubt by too much."""
+    metric, what = _BY_ID["ttft"], "first tokens"
+    if not any(metric.of(record) for record in successes):
+        metric, what = _BY_ID["e2e"], "whole answers"
+    low, seen = (ordered_values(metric, successes, edge) for edge in (Edge.LOWEST, Edge.SEEN))
+    allowed = {p: _allowed_at(p, allowed_error_ms(successes)) for p in LEVELS}
     ranks = [(p, quantile(low, p).value, quantile(seen, p).value) for p in LEVELS]
     known = [(p, least, most) for p, least, most in ranks if least is not None and most is not None]
     if not known:
@@ -77,8 +75,8 @@ def lag_reasons(successes: Sequence[Record]) -> Iterator[str]:
     p, least, most = max(known, key=lambda rank: (rank[2] - rank[1]) / allowed[rank[0]])
     if most - least > allowed[p]:
         yield (
-            f"the client read first tokens late: the p{p * 100:g} of TTFT is {most:.1f} ms or up to {most - least:.1f} ms less "
-            f"(read lag; at most {allowed[p]:.1f} ms may be in doubt)"
+            f"the client read {what} late: the p{p * 100:g} of {metric.id.upper()} is {most:.1f} ms or up to "
+            f"{most - least:.1f} ms less (read lag; at most {allowed[p]:.1f} ms may be in doubt)"
         )
 
 
@@ -99,16 +97,22 @@ def standstill_reasons(samples: Sequence[Sample], allowed: float) -> Iterator[st
     """
     A process stood still, which it cannot see in its requests: what comes meanwhile is read at once when it goes on.
 
-    Its event loop woke up late, for longer than it used the processor in that second at all: so much of it, at least, it
-    wanted to run and did not (other processes, a limit on the container, a paused virtual machine).
+    Its event loop woke up late, for longer than it had used the processor since it last did: for so long it wanted to run and did
+    not (other processes, a limit on the container, a paused virtual machine). What came in the last `limit` ms of such a
+    time was read in time; all before was not, and its share of the run is that of the values that may be wrong by more.
     """
-    lost = [still for sample in samples if (still := _standstill_ms(sample)) > allowed]
-    share = sum(lost) / max(sum(sample.span_s for sample in samples) * 1000, 1)
-    if share > STANDSTILL_SHARE:
-        yield (
-            f"the client's processes stood still for {share:.1%} of the run, up to {max(lost):.1f} ms at a time (loop lag "
-            "without use of the processor): other work on this machine, or a limit on what it may use"
-        )
+    whole_ms = max(sum(sample.span_s for sample in samples) * 1000, 1)
+    stills = [still / 1000 for sample in samples for still in sample.standstills_us]
+    for p in LEVELS:
+        limit = _allowed_at(p, allowed)
+        share = sum(still - limit for still in stills if still > limit) / whole_ms
+        if share > 1 - p:
+            yield (
+                f"the client's processes stood still: for {share:.1%} of the run they read what came more than {limit:.1f} ms "
+                f"late, up to {max(stills):.1f} ms (loop lag without use of the processor): other work on this machine, or a "
+                "limit on what it may use"
+            )
+            return
 
 
 def core_wait_reasons(samples: Sequence[Sample], allowed: float) -> Iterator[str]:
@@ -127,22 +131,63 @@ def core_wait_reasons(samples: Sequence[Sample], allowed: float) -> Iterator[str
 
 
 def calibration_reasons(calibrations: Sequence[Calibration], successes: Sequence[Record]) -> Iterator[str]:
-    """Against a server whose times are known, the client was wrong by more than is allowed."""
-    if not calibrations:
-        return
-    gap = _figure("gap", successes, 0.99)
-    limits = (
-        ("TTFT", "ttft_error_us", max(CALIBRATION_TTFT_MS, ERROR_SHARE * _basis(successes))),
-        ("gap", "gap_error_us", max(CALIBRATION_GAP_MS, ERROR_SHARE * gap) if gap else math.inf),
-    )
-    for title, name, allowed in limits:
-        worst = max(calibrations, key=lambda found: getattr(found, name).p90 or 0)
-        error = (getattr(worst, name).p90 or 0) / 1000
-        if error > allowed:
+    """
+    Against a server whose times are known, the client was wrong by more than is allowed, before the run and after it.
+
+    What lasts through a run shows on both sides of it. A machine that was busy on one side only says nothing about the
+    time between, of which the standstills and the waits for a core tell.
+    """
+    for title, name, allowed in _calibration_limits(successes):
+        wrong = [_least_wrong(each, name) for each in _by_process(calibrations)]
+        worst = max(wrong, key=lambda found: _p90_ms(found, name), default=None)
+        if worst is not None and (error := _p90_ms(worst, name)) > allowed:
             yield (
                 f"calibration {worst.phase} the run: with {worst.streams} streams of known times this client's {title} was "
                 f"wrong by {error:.1f} ms at p90 (at most {allowed:.1f} ms allowed)"
             )
+
+
+def calibration_warnings(calibrations: Sequence[Calibration], successes: Sequence[Record]) -> Iterator[str]:
+    """The client was wrong by more than is allowed on one side of the run only, or one side tells nothing."""
+    for found in calibrations:
+        if not found.ttft_error_us.n:
+            yield (
+                f"calibration {found.phase} the run told nothing about process {found.process}: none of {found.streams} "
+                "streams came whole"
+            )
+    for title, name, allowed in _calibration_limits(successes):
+        for each in _by_process(calibrations):
+            worst = max(each, key=lambda found: _p90_ms(found, name))
+            if _p90_ms(worst, name) > allowed >= _p90_ms(_least_wrong(each, name), name):
+                yield (
+                    f"calibration {worst.phase} the run, and not on its other side: this client's {title} was wrong by "
+                    f"{_p90_ms(worst, name):.1f} ms at p90"
+                )
+
+
+def _calibration_limits(successes: Sequence[Record]) -> Iterator[tuple[str, str, float]]:
+    """What a calibration may be wrong in: its title, the attribute, and by how many ms."""
+    gap = _figure("gap", successes, 0.99)
+    yield "TTFT", "ttft_error_us", max(CALIBRATION_TTFT_MS, ERROR_SHARE * _basis(successes))
+    yield "gap", "gap_error_us", max(CALIBRATION_GAP_MS, ERROR_SHARE * gap) if gap else math.inf
+
+
+def _by_process(calibrations: Sequence[Calibration]) -> list[list[Calibration]]:
+    """Those that tell something, of each process."""
+    telling: dict[str, list[Calibration]] = {}
+    for found in calibrations:
+        if found.ttft_error_us.n:
+            telling.setdefault(found.process, []).append(found)
+    return [telling[process] for process in sorted(telling)]
+
+
+def _least_wrong(calibrations: Sequence[Calibration], name: str) -> Calibration:
+    return min(calibrations, key=lambda found: _p90_ms(found, name))
+
+
+def _p90_ms(calibration: Calibration, name: str) -> float:
+    """The p90 of its error; 0 where it has no value."""
+    return (getattr(calibration, name).p90 or 0) / 1000
 
 
 def overload_reasons(counted: Sequence[Record]) -> Iterator[str]:
@@ -156,11 +201,12 @@ def doubt_ms(samples: Sequence[Sample], calibrations: Sequence[Calibration]) -> 
     """By how much more than its lag a value may be wrong: the longest standstill, the longest mean wait, the largest error."""
     errors = [found.p90 or 0 for each in calibrations for found in (each.ttft_error_us, each.gap_error_us)]
     waits = [sample.core_wait_mean_us or 0 for sample in samples]
-    return max([0.0, *map(_standstill_ms, samples), *(each / 1000 for each in (*errors, *waits))])
+    stood = [still for sample in samples for still in sample.standstills_us]
+    return max([0.0, *(each / 1000 for each in (*errors, *waits, *stood))])
 
 
-def _standstill_ms(sample: Sample) -> float:
-    return max(sample.loop_lag_max_us / 1000 - sample.cpu * sample.span_s * 1000, 0.0)
+def _allowed_at(p: float, allowed: float) -> float:
+    return allowed * (TAIL if p == LEVELS[-1] else 1)
 
 
 def _basis(successes: Sequence[Record]) -> float:

@@ -104,14 +104,14 @@ def summarise(
 
 def token_arrivals(record: Record) -> Iterator[tuple[int, float]]:
     """When the record's tokens came and how many at a time; a whole answer's tokens come when it closes."""
+    tokens = credible_tokens(record)
     if record.token_times:
         # Where usage cannot be true, what was seen counts.
-        tokens = credible_tokens(record)
         each = (len(record.token_times) if tokens is None else tokens) / len(record.token_times)
         for time in record.token_times:
             yield time, each
-    elif record.tokens:
-        yield record.closed, float(record.tokens)
+    elif tokens:
+        yield record.closed, float(tokens)
 
 
 def _window(window: tuple[int, int] | None, counted: Sequence[Record]) -> tuple[int, int] | None:

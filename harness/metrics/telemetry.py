@@ -1,5 +1,6 @@
 """What the client's own processes said about themselves: samples about each second, and calibrations."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -27,6 +28,8 @@ class Sample:
         dropped: arrivals dropped so far.
         core_wait_us: how long it wanted to run and had no core; None where the system does not say.
         core_wait_mean_us: the same for each time that it was given one, so about what a stamp is late by.
+        standstills_us: how long its event loop did not run each time that it should have and the process did not use the
+            processor; without those of a millisecond or less.
     """
 
     process: str
@@ -43,6 +46,7 @@ class Sample:
     dropped: int = 0
     core_wait_us: float | None = None
     core_wait_mean_us: float | None = None
+    standstills_us: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
