@@ -24,23 +24,30 @@ class Likeness:
         self._before = self._behind = b""
         self._useless = 0
 
-    def learn(self, event: bytes) -> None:
-        """Take an event, from `data: ` to its end, that bears a token of one choice and nothing else worth knowing."""
+    def learn(self, event: bytes) -> bool:
+        """
+        Take an event, from `data: ` to its end, that bears a token of one choice and nothing else worth knowing.
+
+        Returns:
+            Whether learning is still worth it: no longer after some lessons in a row that were of no use.
+        """
         found = _OPENING.findall(event)
         self._before = self._behind = b""
         self._useless += 1
-        if len(found) == 1 and self._useless <= _MOST_USELESS:
+        if len(found) == 1:
             start = event.index(found[0]) + len(found[0])
             end = _STRING.match(event, start)
             if end is not None:
                 self._before, self._behind = event[:start], event[end.end() - 1 :] + b"\n\n"
+        return self._useless <= _MOST_USELESS
 
     def run(self, block: bytes) -> tuple[int, int]:
         """How many events at the beginning of the block are like the one that was learnt, and how many bytes they are."""
         before, behind = self._before, self._behind
-        if not before or not block.startswith(before):
+        last = block.rfind(behind) if before and block.startswith(before) else -1
+        if last < 0:
             return 0, 0
-        size = block.rfind(behind) + len(behind)
+        size = last + len(behind)
         if size < len(block):
             block = block[:size]
         events = block.count(before)

@@ -54,16 +54,17 @@ class StreamReading:
         """Read whole events from the beginning on, as long as they are plain; returns how many bytes they are."""
         if self.facts.first_event is None and block.startswith(b"data: "):
             self.facts.first_event = time
-        if self._likeness is None:
-            return self._read_plain(block, time, lag)
         read = 0
         while read < len(block):
-            alike, size = self._likeness.run(block[read:])
+            rest = block[read:]
+            if self._likeness is None:
+                return read + self._read_plain(rest, time, lag)
+            alike, size = self._likeness.run(rest)
             if alike:
                 self._number += alike
                 self._token(time, lag, alike)
             else:
-                size = self._read_event(block[read : block.index(b"\n\n", read)], time, lag)
+                size = self._read_event(rest[: rest.index(b"\n\n")], time, lag)
                 if not size:
                     break
             read += size
@@ -74,19 +75,31 @@ class StreamReading:
         if block[:6] != b"data: " or block.count(b"\n") != 2 * len(payloads) or b"\r" in block:
             return self._read_event_by_event(block, time, lag)
         tokens, first = 0, self._number
-        loads, accepts, is_mere_token = orjson.loads, self._validator.accepts, self._is_mere_token
+        loads, accepts, is_chat, going_on = orjson.loads, self._validator.accepts, bool(self._part), self._going_on()
         for number, data in enumerate(payloads):
             try:
+                # What nearly every event is, told at once: visible text of a choice that was begun and goes on, and nothing else.
                 payload = loads(data)
-                if is_mere_token(payload) and accepts(payload):
+                (choice,) = payload["choices"]
+                text = choice["delta"]["content"] if is_chat else choice["text"]
+                if (
+                    choice["finish_reason"] is None
+                    and choice["index"] in going_on
+                    and text.__class__ is str
+                    and text != ""
+                    and payload.get("usage") is None
+                    and payload.get("error") is None
+                    and accepts(payload)
+                ):
                     tokens += 1
                     continue
-            except orjson.JSONDecodeError:
+            except (KeyError, TypeError, ValueError, AttributeError):
                 pass
             self._number = first + number
             if not self._read_event(b"data: " + data, time, lag):
                 read = sum(map(len, payloads[:number])) + 8 * number
                 break
+            going_on = self._going_on()
         else:
             self._number = first + len(payloads)
             read = len(block)
@@ -103,22 +116,9 @@ class StreamReading:
             read += size
         return read
 
-    def _is_mere_token(self, payload: Any) -> bool:
-        """Whether it is what nearly every event is: visible text of a choice that was begun and goes on, and nothing else."""
-        try:
-            (choice,) = payload["choices"]
-            text = choice["delta"]["content"] if self._part else choice["text"]
-            return (
-                choice["finish_reason"] is None
-                and text.__class__ is str
-                and text != ""
-                and choice["index"] in self._open
-                and self.facts.first_visible is not None
-                and payload.get("usage") is None
-                and payload.get("error") is None
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return False
+    def _going_on(self) -> set[int]:
+        """The choices that have begun to say something and go on."""
+        return self._open if self.facts.first_visible is not None else set()
 
     def _read_event(self, event: bytes, time: int, lag: int) -> int:
         """Read one event, given without its blank line; returns its bytes with it, 0 when it is not plain."""
@@ -138,7 +138,7 @@ class StreamReading:
                 except UnicodeDecodeError:
                     return 0
             elif self._take_payload(payload, data, time, lag) and self._likeness is not None:
-                self._likeness.learn(event)
+                self._likeness = self._likeness if self._likeness.learn(event) else None
         self._number += 1
         return len(event) + 2
 

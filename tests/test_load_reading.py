@@ -175,12 +175,13 @@ def test_likeness() -> None:
 def test_likeness_is_given_up_where_no_two_events_are_alike() -> None:
     """A server that puts the time into each event makes learning useless: after some lessons none is taken."""
     alike = Likeness()
-    for number in range(20):
-        alike.learn(chunk({"content": "a"}, created=number)[:-2])
-        assert alike.run(chunk({"content": "a"}, created=number + 1)) == (0, 0)
-    event = chunk({"content": "a"}, created=99)
-    alike.learn(event[:-2])
-    assert alike.run(event) == (0, 0)
+    lessons = []
+    for number in range(8):
+        lessons.append(alike.learn(chunk({"content": "a"}, at=number)[:-2]))
+        assert alike.run(chunk({"content": "a"}, at=number + 1)) == (0, 0)
+    assert lessons == [True] * 5 + [False] * 3
+    body = b"".join([ROLE, *(chunk({"content": "a"}, created=number) for number in range(20)), FINISH, DONE])
+    assert len(read(body, judged=Judged.ENDS).token_times) == 20
 
 
 def test_completions() -> None:
