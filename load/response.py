@@ -75,6 +75,8 @@ class ResponseReader:
         """Take bytes; return the body's bytes among them. After an `error` nothing more is returned."""
         if self.error:
             return b""
+        if self._chunks is not None and self._part is _Part.CHUNKS:
+            return self._feed_chunks(self._chunks, data)
         self._buffer = self._buffer + data if self._buffer else data
         body: list[bytes] = []
         try:
@@ -98,7 +100,9 @@ class ResponseReader:
             case _Part.LENGTH:
                 return self._read_data(body)
             case _Part.CHUNKS:
-                return self._read_chunks(body)
+                assert self._chunks is not None
+                data, self._buffer = self._buffer, b""
+                body.append(self._feed_chunks(self._chunks, data))
             case _Part.UNTIL_CLOSE:
                 body.append(self._buffer)
                 self._buffer = b""
@@ -147,16 +151,17 @@ class ResponseReader:
             self._part = _Part.DONE
         return self._left == 0
 
-    def _read_chunks(self, body: list[bytes]) -> bool:
-        assert self._chunks is not None
-        data, self._buffer = self._buffer, b""
-        if data:
-            body += self._chunks.feed(data)
-            if self._chunks.complete:
-                self._part = _Part.DONE
-                self._keep = self._keep and not self._chunks.surplus
-                self._chunks.close()
-        return False
+    def _feed_chunks(self, chunks: "_Chunks", data: bytes) -> bytes:
+        try:
+            pieces = chunks.feed(data)
+        except ValueError as problem:
+            self.error = str(problem)
+            pieces = chunks.pieces
+        if chunks.complete:
+            self._part = _Part.DONE
+            self._keep = self._keep and not chunks.surplus
+            chunks.close()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 class _Chunks:
@@ -168,8 +173,8 @@ class _Chunks:
 
     def __init__(self) -> None:
         self.complete = self.surplus = False
-        self._pieces: list[bytes] = []
-        self.on_body = self._pieces.append
+        self.pieces: list[bytes] = []
+        self.on_body = self.pieces.append
         self._parser = httptools.HttpResponseParser(self)
         # A sender may pad the size, to write it once it is known: RFC 9112, 7.1.1 lets white space stand there.
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
@@ -194,14 +199,14 @@ class _Chunks:
         Raises:
             ValueError: they are not in the chunked coding.
         """
-        self._pieces.clear()
+        self.pieces.clear()
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:
             if not self.complete:
                 raise ValueError(f"not in the chunked coding: {problem}") from None
             self.surplus = True
-        return self._pieces
+        return self.pieces
 
 
 class _Head(NamedTuple):

@@ -28,6 +28,9 @@ _TEXT = (
 _WORDS = _TEXT.split()
 """Common words: about one token each in most vocabularies."""
 
+_POOL = 1 << 14
+"""So many words are drawn once; a prompt is a piece of them, from anywhere: drawing each word takes half of a request's time."""
+
 _INSTRUCTION = ("Tell", "a", "long", "story", "in", "which", "all", "of", "these", "words", "occur.")
 
 
@@ -99,6 +102,7 @@ class Workload:
         self._source = random.Random()  # noqa: S311 - reproducible words, no secret
         self._source.seed(f"{seed}/prefix")
         self._prefix = "".join(f"{word} " for word in self._source.choices(_WORDS, k=shared_prefix))
+        self._words = self._source.choices(_WORDS, k=_POOL)
         for prompt in prompts:
             if prompt.messages and not all(part.operation.family == CHAT for part in mix):
                 raise UsageError(
@@ -136,7 +140,10 @@ class Workload:
     def _made(self, head: str) -> str:
         room = self._prompt_tokens.draw(self._source) - 1
         instruction = _INSTRUCTION if room >= 2 * len(_INSTRUCTION) else ()
-        words = self._source.choices(_WORDS, k=max(room - len(instruction), 0))
+        count = max(room - len(instruction), 0)
+        start = self._source.randrange(len(self._words) - min(count, _POOL // 2))
+        words = self._words[start : start + count]
+        words += self._source.choices(_WORDS, k=count - len(words))  # of very long prompts
         return " ".join((head, *words, *instruction))
 
 
