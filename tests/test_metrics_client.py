@@ -170,6 +170,11 @@ AT_EASE: list[tuple[str, ClientReport]] = [
         "calibration beside whole answers",
         judged(run(stream=False, token_times=[]), calibration(ttft_us=10_000, gap_us=9_000)),
     ),
+    ("a standstill that only an uncertified p99 could show", judged(run(600), samples=(STILL, *[sample()] * 4))),
+    (
+        "lag of the slow ones, where the p99 is uncertified",
+        judged([*run(580), *run(20, first_lag_us=190_000, ttft_us=400_000)]),
+    ),
     ("a short standstill", judged(run(), samples=(STILL, *[sample()] * 12))),
     (
         "waiting for a core now and then",

@@ -95,7 +95,7 @@ def judge_client(records: Sequence[Record], telemetry: Telemetry) -> ClientRepor
     busiest = max(_cpu(telemetry).items(), key=lambda item: item[1], default=None)
     lag = max((sample.loop_lag_p99_us / 1000 for sample in telemetry.samples), default=None)
     beyond_lags = (
-        *standstill_reasons(telemetry.samples, allowed),
+        *standstill_reasons(telemetry.samples, allowed, len(successes)),
         *core_wait_reasons(telemetry.samples, allowed),
         *calibration_reasons(telemetry.calibrations, successes),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from streamgauge.metrics.definitions import METRICS
 from streamgauge.metrics.distribution import LEVELS, Edge, ordered_values
 from streamgauge.metrics.record import Outcome, Record
-from streamgauge.metrics.statistics import quantile
+from streamgauge.metrics.statistics import CERTIFIED_P99, quantile
 from streamgauge.metrics.telemetry import Calibration, Sample
 
 __all__ = [
@@ -68,7 +68,7 @@ def lag_reasons(successes: Sequence[Record]) -> Iterator[str]:
         metric, what = _BY_ID["e2e"], "whole answers"
     low, seen = (ordered_values(metric, successes, edge) for edge in (Edge.LOWEST, Edge.SEEN))
     allowed = {p: _allowed_at(p, allowed_error_ms(successes)) for p in LEVELS}
-    ranks = [(p, quantile(low, p).value, quantile(seen, p).value) for p in LEVELS]
+    ranks = [(p, quantile(low, p).value, quantile(seen, p).value) for p in _levels(len(seen))]
     known = [(p, least, most) for p, least, most in ranks if least is not None and most is not None]
     if not known:
         return
@@ -93,17 +93,27 @@ def lateness_reasons(late: float | None, successes: Sequence[Record]) -> Iterato
         yield f"the client sent late: lateness of dispatch is {late:.1f} ms at p99 (at most {allowed:.1f} ms allowed)"
 
 
-def standstill_reasons(samples: Sequence[Sample], allowed: float) -> Iterator[str]:
+def _levels(n: int) -> Sequence[float]:
+    """The quantiles whose doubt is a reason: a p99 that is uncertified anyway stands for nothing."""
+    return LEVELS if n >= CERTIFIED_P99 else LEVELS[:-1]
+
+
+def standstill_reasons(samples: Sequence[Sample], allowed: float, n: int) -> Iterator[str]:
     """
     A process stood still, which it cannot see in its requests: what comes meanwhile is read at once when it goes on.
 
     Its event loop woke up late, for longer than it had used the processor since it last did: for so long it wanted to run and did
     not (other processes, a limit on the container, a paused virtual machine). What came in the last `limit` ms of such a
     time was read in time; all before was not, and its share of the run is that of the values that may be wrong by more.
+
+    Args:
+        samples: of all processes.
+        allowed: by how much a quantile may be in doubt (ms).
+        n: how many requests succeeded.
     """
     whole_ms = max(sum(sample.span_s for sample in samples) * 1000, 1)
     stills = [still / 1000 for sample in samples for still in sample.standstills_us]
-    for p in LEVELS:
+    for p in _levels(n):
         limit = _allowed_at(p, allowed)
         share = sum(still - limit for still in stills if still > limit) / whole_ms
         if share > 1 - p:
