@@ -253,5 +253,9 @@ class StreamReading:
         if not facts.tokens:
             facts.tokens = True
             facts.first_lag_us = lag
-        facts.lag_us = max(facts.lag_us, lag)
-        facts.token_times += [time] * events
+        if lag > facts.lag_us:
+            facts.lag_us = lag
+        if events == 1:
+            facts.token_times.append(time)
+        else:
+            facts.token_times += [time] * events

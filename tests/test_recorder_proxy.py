@@ -110,7 +110,8 @@ class Tunnel:
         self.requests.append(data)
         if self._refusal is not None:
             link.sendall(self._refusal)
-            link.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):  # who is refused may have left already
+                link.shutdown(socket.SHUT_WR)
             return
         host, _, port = request_head(data)[0].split(" ")[1].rpartition(":")
         far = socket.create_connection((host, int(port)))
