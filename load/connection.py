@@ -144,22 +144,17 @@ class Connection:
         if not count:
             self._end(None)
             return
-        data = bytes(_view[:count])
+        data, over = bytes(_view[:count]), False
         if self._tunnel is not None:
             try:
                 data, over = self._tunnel.decrypt(data)
             except ssl.SSLError as problem:
                 self._end(BrokenOffError(End.TLS, str(problem)))
                 return
-            if data and self._receiver is not None:
-                self._receiver.take(data, now, self._clock.since)
-            if over:
-                self._end(None)
-            return
-        if self._receiver is None:
-            self.close()  # nothing was asked
-        else:
+        if data and self._receiver is not None:
             self._receiver.take(data, now, self._clock.since)
+        if over or (data and self._receiver is None):  # or nothing was asked
+            self._end(None)
 
     def _end(self, problem: BrokenOffError | None) -> None:
         receiver = self._receiver

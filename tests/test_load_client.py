@@ -423,6 +423,28 @@ def test_tls(certificate: Path) -> None:
     assert accepted.connect_us > 0
 
 
+def test_what_nobody_asked_for_ends_a_kept_tls_connection(certificate: Path) -> None:
+    """Bytes behind an answer would be taken for the beginning of the next one, encrypted or not."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    said = threading.Event()
+
+    def talks_on(connection: socket.socket) -> None:
+        connection.sendall(RIGHT)
+        said.wait(20)
+        connection.sendall(b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n")
+
+    with endpoint(talks_on, says(RIGHT), tls=context) as served:
+        client = StreamClient(served.url, {}, tls=ssl.create_default_context(cafile=certificate))
+        first = client.send(ask(served.url)).record
+        said.set()
+        gevent.sleep(0.1)
+        second = client.send(ask(served.url)).record
+        client.close()
+    assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.OK)
+    assert second.connect_us > 0
+
+
 def test_plain_http_behind_https_is_a_tls_failure() -> None:
     """A server that does not speak TLS is named so."""
     with endpoint(says(RIGHT)) as served:
