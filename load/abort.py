@@ -8,7 +8,7 @@ from typing import Self
 
 from streamgauge.errors import UsageError
 from streamgauge.load.texts import written
-from streamgauge.metrics.record import Outcome
+from streamgauge.metrics.record import NO_FAILURE, Outcome
 
 __all__ = ["AbortRule", "AbortWatch"]
 
@@ -20,8 +20,6 @@ LEAST = 20
 
 _ERRORS = re.compile(r"errors\s*>\s*(\d+(?:\.\d+)?)\s*%")
 _CONSECUTIVE = re.compile(r"consecutive\s*>=\s*(\d+)")
-
-_NO_FAILURE = (Outcome.OK, Outcome.CANCELLED, Outcome.UNFINISHED_AT_STOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class AbortWatch:
         """Take one outcome; the rule that is met now, in words, or nothing."""
         if not self._rules or outcome is Outcome.UNFINISHED_AT_STOP:
             return ""
-        failed = outcome not in _NO_FAILURE
+        failed = outcome not in NO_FAILURE
         if len(self._latest) == WINDOW:
             self._failed -= self._latest[0]
         self._latest.append(failed)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Self
 
+from streamgauge.metrics.definitions import BY_ID
 from streamgauge.metrics.histogram import Histogram
 from streamgauge.metrics.record import Outcome, Record
 
@@ -36,12 +37,8 @@ class Counts:
         self.tokens += record.tokens
         if record.outcome is not Outcome.OK or record.warm_up:
             return
-        times = record.token_times
-        self._values["e2e"][(times[-1] if times else record.closed) - record.dispatched] += 1
-        if times:
-            self._values["ttft"][times[0] - record.dispatched] += 1
-            if len(times) > 1 and record.tokens > 1:
-                self._values["tpot"][round((times[-1] - times[0]) / (record.tokens - 1))] += 1
+        for name, values in self._values.items():
+            values.update(round(value * 1000) for value in BY_ID[name].of(record))
         if len(self._values["e2e"]) >= _FOLDED_AT:
             self._fold()
 

@@ -17,8 +17,7 @@ from streamgauge.metrics.client import Bar, ClientReport
 from streamgauge.metrics.crosscheck import cross_check_of
 from streamgauge.metrics.definitions import METRICS
 from streamgauge.metrics.figures import Figures, figures
-from streamgauge.metrics.objectives import NO_FAILURE
-from streamgauge.metrics.record import Outcome, Record
+from streamgauge.metrics.record import NO_FAILURE, Outcome, Record
 from streamgauge.metrics.statistics import Quantile
 from streamgauge.metrics.summary import Summary
 from streamgauge.outcomes import ExitCode

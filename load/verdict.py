@@ -4,19 +4,18 @@ from collections.abc import Iterator, Sequence
 
 from streamgauge.load.outcome import LoadOutcome
 from streamgauge.metrics.client import ClientReport
-from streamgauge.metrics.objectives import NO_FAILURE, Kept, Objective
-from streamgauge.metrics.record import Outcome
+from streamgauge.metrics.objectives import Kept, Objective
+from streamgauge.metrics.record import NO_FAILURE, Outcome
 from streamgauge.metrics.summary import Summary
 from streamgauge.outcomes import ExitCode
 
 __all__ = ["load_verdict"]
 
-_NOT_THE_SERVER = (*NO_FAILURE, Outcome.CLIENT_OVERLOAD)
+_NOT_THE_SERVER = NO_FAILURE | {Outcome.CLIENT_OVERLOAD}
 """What is no failure of the server; that this client had no room left is a reason of its own."""
 
 _ANSWERS = frozenset(Outcome) - {
-    *NO_FAILURE,
-    Outcome.CLIENT_OVERLOAD,
+    *_NOT_THE_SERVER,
     Outcome.DROPPED,
     Outcome.REFUSED,
     Outcome.TLS,

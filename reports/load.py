@@ -11,8 +11,8 @@ from streamgauge.metrics.crosscheck import Agreement, CrossCheck, cross_check_of
 from streamgauge.metrics.definitions import METRICS, Metric
 from streamgauge.metrics.distribution import Distribution
 from streamgauge.metrics.figures import Figures, figures
-from streamgauge.metrics.objectives import NO_FAILURE, Kept
-from streamgauge.metrics.record import Outcome
+from streamgauge.metrics.objectives import Kept
+from streamgauge.metrics.record import NO_FAILURE, Outcome
 from streamgauge.metrics.server import samples_of
 from streamgauge.metrics.sufficiency import allowed_error_ms
 from streamgauge.metrics.summary import Summary

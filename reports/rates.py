@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from streamgauge.metrics.record import Outcome, Record
+from streamgauge.metrics.record import NO_FAILURE, Outcome, Record
 from streamgauge.metrics.server import Quantity, Sample
 from streamgauge.reports.charts import Chart
 from streamgauge.reports.kinds import BLUE, GREEN, GREY, ORANGE, RED, TEAL
@@ -15,7 +15,7 @@ from streamgauge.reports.slots import Slots
 __all__ = ["rate_chart", "running_chart"]
 
 _US = 1_000_000
-_NOT_FAILED = frozenset({Outcome.OK, Outcome.DROPPED, Outcome.CANCELLED, Outcome.UNFINISHED_AT_STOP})
+_NOT_FAILED = NO_FAILURE | {Outcome.DROPPED}
 """Of these the chart shows success and drops as lines of their own; the others only tell that the run was over."""
 
 

@@ -2,10 +2,12 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streamgauge.load.counts import Counts
+from streamgauge.metrics.definitions import BY_ID
 from streamgauge.metrics.record import Outcome, Record
 
 
@@ -49,12 +51,14 @@ def test_split_over_workers(found: list[Record]) -> None:
 
 @given(st.lists(records(), max_size=40))
 def test_what_counts(found: list[Record]) -> None:
-    """Every record is counted by its outcome; latencies are of successes after the warm-up."""
+    """Every record is counted by its outcome; latencies are those that are declared, of successes after the warm-up."""
     counts = counted(found)
     assert counts.requests == len(found) == sum(counts.summary()["outcomes"].values())
     good = [record for record in found if record.outcome is Outcome.OK and not record.warm_up]
-    assert counts.latencies["e2e"].count == len(good)
-    assert counts.latencies["ttft"].count == sum(bool(record.token_times) for record in good)
+    for name, histogram in counts.latencies.items():
+        values = [value for record in good for value in BY_ID[name].of(record)]
+        assert histogram.count == len(values)
+        assert histogram.total == pytest.approx(1000 * sum(values), abs=len(values))
     assert counts.tokens == sum(record.tokens for record in found)
 
 

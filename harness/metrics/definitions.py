@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from streamgauge.metrics.record import Record
 
-__all__ = ["METRICS", "RATES", "Metric", "Rate", "credible_tokens"]
+__all__ = ["BY_ID", "METRICS", "RATES", "Metric", "Rate", "credible_tokens"]
 
 _MOST_TOKENS_ASKED = 2
 """A usage above so many times the limit asked for (and above the number of events) is not believed."""
@@ -296,6 +296,8 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 """Every latency metric, in the order in which tables show them."""
+
+BY_ID = {metric.id: metric for metric in METRICS}
 
 RATES: tuple[Rate, ...] = (
     Rate(

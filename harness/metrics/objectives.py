@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from streamgauge.metrics.definitions import Metric
 from streamgauge.metrics.distribution import Edge, ordered_values, values_within
 from streamgauge.metrics.goodput import Goodput
-from streamgauge.metrics.record import Outcome, Record
+from streamgauge.metrics.record import NO_FAILURE, Outcome, Record
 from streamgauge.metrics.slo import Slo
 from streamgauge.metrics.statistics import binomial_at_most, quantile, share_interval
 
-__all__ = ["NO_FAILURE", "Kept", "Objective", "judge_slo"]
-
-NO_FAILURE = (Outcome.OK, Outcome.UNFINISHED_AT_STOP)
-"""Outcomes that are no errors: a request that still ran when the run ended says nothing."""
+__all__ = ["Kept", "Objective", "judge_slo"]
 
 _MOST = 10_000_000
 """More requests than this nobody sends to settle a question."""

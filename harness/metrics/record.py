@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import attrgetter, sub
 from typing import Any
 
-__all__ = ["Anchor", "Judged", "Outcome", "Record", "TokenSource"]
+__all__ = ["NO_FAILURE", "Anchor", "Judged", "Outcome", "Record", "TokenSource"]
 
 
 class Outcome(enum.StrEnum):
@@ -51,6 +51,10 @@ class Outcome(enum.StrEnum):
     CANCELLED = "cancelled"
     UNFINISHED_AT_STOP = "unfinished_at_stop"
     """Still running when the run ended."""
+
+
+NO_FAILURE = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.UNFINISHED_AT_STOP})
+"""Outcomes that are no errors: what we left, or what still ran when the run ended, says nothing."""
 
 
 class Judged(enum.StrEnum):

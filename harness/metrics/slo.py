@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from streamgauge.errors import UsageError
-from streamgauge.metrics.definitions import METRICS, Metric
+from streamgauge.metrics.definitions import BY_ID, Metric
 
 __all__ = ["SHARES", "Slo"]
 
@@ -18,9 +18,8 @@ _SHARE = re.compile(r"(goodput>=|errors<=)(\d+(?:\.\d+)?)%", re.ASCII)
 _MILLISECONDS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 _HINT = (
     "Write ttft:p95<=500ms, e2e:p50<=2s, goodput>=95% or errors<=1%. Metrics: "
-    f"{', '.join(metric.id for metric in METRICS)}; times in us, ms, s or m."
+    f"{', '.join(BY_ID)}; times in us, ms, s or m."
 )
-_METRICS = {metric.id: metric for metric in METRICS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Slo:
         bare = "".join(text.split())
         if (found := _SHARE.fullmatch(bare)) and float(found[2]) <= 100:
             return cls(found[1][:-2], None, float(found[2]) / 100)
-        if (found := _LATENCY.fullmatch(bare)) and found[1] in _METRICS and 0 < float(found[2]) < 100:
+        if (found := _LATENCY.fullmatch(bare)) and found[1] in BY_ID and 0 < float(found[2]) < 100:
             return cls(found[1], float(found[2]) / 100, float(found[3]) * _MILLISECONDS[found[4]])
         raise UsageError(f"{text!r} is no objective", where="--slo", hint=_HINT)
 
@@ -62,7 +61,7 @@ class Slo:
     @property
     def latency(self) -> Metric | None:
         """The metric that it limits; None where it is about a share of the requests."""
-        return _METRICS.get(self.metric)
+        return BY_ID.get(self.metric)
 
 
 def _digits(number: float) -> str:

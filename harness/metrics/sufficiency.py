@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from streamgauge.metrics.definitions import METRICS
+from streamgauge.metrics.definitions import BY_ID
 from streamgauge.metrics.distribution import LEVELS, Edge, ordered_values
 from streamgauge.metrics.record import Outcome, Record
 from streamgauge.metrics.statistics import CERTIFIED_P99, quantile
@@ -53,8 +53,6 @@ Not the p99: a calibration is short, its p99 is nearly its maximum, and one hicc
 CALIBRATION_GAP_MS = 1.0
 """The p90 of the error of gaps against such a server, or :data:`ERROR_SHARE` of the p99 of the run's gaps."""
 
-_BY_ID = {metric.id: metric for metric in METRICS}
-
 
 def allowed_error_ms(successes: Sequence[Record]) -> float:
     """By how much a quantile of TTFT may be in doubt."""
@@ -63,9 +61,9 @@ def allowed_error_ms(successes: Sequence[Record]) -> float:
 
 def lag_reasons(successes: Sequence[Record]) -> Iterator[str]:
     """First tokens (whole answers where nothing was streamed) were read so late that a quantile is in doubt by too much."""
-    metric, what = _BY_ID["ttft"], "first tokens"
+    metric, what = BY_ID["ttft"], "first tokens"
     if not any(metric.of(record) for record in successes):
-        metric, what = _BY_ID["e2e"], "whole answers"
+        metric, what = BY_ID["e2e"], "whole answers"
     low, seen = (ordered_values(metric, successes, edge) for edge in (Edge.LOWEST, Edge.SEEN))
     allowed = {p: _allowed_at(p, allowed_error_ms(successes)) for p in LEVELS}
     ranks = [(p, quantile(low, p).value, quantile(seen, p).value) for p in _levels(len(seen))]
@@ -83,7 +81,7 @@ def lag_reasons(successes: Sequence[Record]) -> Iterator[str]:
 def lateness_ms(counted: Sequence[Record]) -> float | None:
     """The p99 of lateness over all requests that were sent, whatever became of them; None below 100."""
     sent = [record for record in counted if record.outcome is not Outcome.DROPPED]
-    return quantile(ordered_values(_BY_ID["late"], sent, Edge.SEEN), 0.99).value
+    return quantile(ordered_values(BY_ID["late"], sent, Edge.SEEN), 0.99).value
 
 
 def lateness_reasons(late: float | None, successes: Sequence[Record]) -> Iterator[str]:
@@ -226,6 +224,6 @@ def _basis(successes: Sequence[Record]) -> float:
 
 def _figure(metric: str, successes: Sequence[Record], p: float) -> float:
     """The quantile as it was seen; with too few values the largest one; 0 without any."""
-    values = ordered_values(_BY_ID[metric], successes, Edge.SEEN)
+    values = ordered_values(BY_ID[metric], successes, Edge.SEEN)
     found = quantile(values, p).value
     return found if found is not None else (values[-1] if values else 0.0)
