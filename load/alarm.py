@@ -8,6 +8,8 @@ import time
 import gevent
 from gevent.event import Event
 
+from streamgauge.load.loopclock import READ, now_us
+
 __all__ = ["Alarm"]
 
 _CLOCK_MONOTONIC = 1
@@ -38,7 +40,7 @@ class Alarm:
             self._library = ctypes.CDLL(None, use_errno=True)
             self._fd = self._library.timerfd_create(_CLOCK_MONOTONIC, _FLAGS)
         if self._fd >= 0:
-            self._watcher = gevent.get_hub().loop.io(self._fd, 1)
+            self._watcher = gevent.get_hub().loop.io(self._fd, READ)
 
     def wait_until(self, moment_us: int, unless: Event) -> bool:
         """
@@ -48,7 +50,7 @@ class Alarm:
         """
         if (left := moment_us / 1e6 - time.monotonic()) > _NEAR_S:
             unless.wait(left - _NEAR_S)
-        while not unless.is_set() and time.monotonic_ns() // 1000 < moment_us:
+        while not unless.is_set() and now_us() < moment_us:
             self._sleep(moment_us)
         if unless.is_set():
             return False

@@ -13,6 +13,7 @@ from streamgauge.contract.contract import CHAT, Operation
 from streamgauge.load.client import Sent, StreamClient
 from streamgauge.load.request import LoadRequest
 from streamgauge.metrics.record import Judged
+from streamgauge.metrics.statistics import at_rank
 
 __all__ = ["MOST_STREAMS", "calibrate"]
 
@@ -105,4 +106,4 @@ def _spread(errors: Sequence[int]) -> dict[str, int | None]:
     ordered = sorted(errors)
     n = len(ordered)
     ranks = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
-    return {"n": n} | {name: ordered[min(int(p * n), n - 1)] if n else None for name, p in ranks.items()}
+    return {"n": n} | {name: at_rank(ordered, p) if n else None for name, p in ranks.items()}

@@ -19,15 +19,13 @@ import gevent.socket
 from gevent.monkey import get_original
 
 from streamgauge.load.judge import End
-from streamgauge.load.loopclock import loop_clock, now_us
+from streamgauge.load.loopclock import READ, WRITE, loop_clock, now_us
 
 __all__ = ["BrokenOffError", "Connection", "Origin", "Receiver", "connect"]
 
 _READ_SIZE = 1 << 18
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
 _AGAIN = (BlockingIOError, InterruptedError)
-
-_READ, _WRITE = 1, 2  # of gevent's loops: libev's EV_READ and EV_WRITE
 
 _Socket: type[socket.socket] = get_original("socket", "socket")
 _getaddrinfo: Callable[..., Any] = get_original("socket", "getaddrinfo")
@@ -90,8 +88,8 @@ class Connection:
         self._outgoing = memoryview(b"")
         self._clock = loop_clock()
         loop = gevent.get_hub().loop
-        self._readable = loop.io(raw.fileno(), _READ)
-        self._writable = loop.io(raw.fileno(), _WRITE)
+        self._readable = loop.io(raw.fileno(), READ)
+        self._writable = loop.io(raw.fileno(), WRITE)
         self._recv_into = raw.recv_into
         self._readable.start(self._on_readable)
 

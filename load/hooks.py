@@ -22,14 +22,12 @@ from streamgauge.load.arguments import add_arguments
 from streamgauge.load.command import PARENT_VARIABLE
 from streamgauge.load.distribution import BEGIN, END, NEWS, SHARE, WorkerCrew
 from streamgauge.load.member import Member
+from streamgauge.load.plan import DRAIN_S
 from streamgauge.load.sender import Sender
 from streamgauge.outcomes import ExitCode
 from streamgauge.text import one_line
 
 __all__ = ["sender_of"]
-
-_DRAIN_S = 30.0
-"""Locust's own default, 0, cuts off whatever is in flight at the end."""
 
 _LONGEST_LINE = 1000
 _PAGE = "/streamgauge"
@@ -44,7 +42,7 @@ def sender_of(environment: Any) -> Sender | None:
 
 def _add_arguments(parser: Any) -> None:
     add_arguments(parser)
-    parser.set_defaults(stop_timeout=_DRAIN_S)
+    parser.set_defaults(stop_timeout=float(DRAIN_S))
 
 
 def _on_init(environment: Any, web_ui: Any, **_: Any) -> None:

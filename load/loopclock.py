@@ -8,7 +8,10 @@ from typing import Any
 
 import gevent
 
-__all__ = ["LoopClock", "loop_clock", "make_room", "now_us"]
+__all__ = ["READ", "WRITE", "LoopClock", "loop_clock", "make_room", "now_us"]
+
+READ, WRITE = 1, 2
+"""What a watcher of gevent's loops looks for: libev's EV_READ and EV_WRITE."""
 
 _WAITED_US = 20
 """A poll that took longer than this has waited: what it reports came while it did."""
@@ -94,7 +97,7 @@ def make_room() -> None:
         with contextlib.suppress(OSError):  # as many as this process may open
             while len(ready) < _ROOM:
                 ready.append(os.dup(ours))
-        watchers = [loop.io(each, 1) for each in ready]
+        watchers = [loop.io(each, READ) for each in ready]
         for watcher in watchers:
             watcher.start(_nothing)
         gevent.sleep(_ROOM_S)

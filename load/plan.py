@@ -20,7 +20,10 @@ from streamgauge.metrics.record import Outcome, Record
 from streamgauge.metrics.slo import Slo
 from streamgauge.target import Target
 
-__all__ = ["AUTO", "LoadPlan", "Part", "plan_for"]
+__all__ = ["AUTO", "DRAIN_S", "LoadPlan", "Part", "plan_for"]
+
+DRAIN_S = 30
+"""So many seconds may requests in flight go on, where nobody says. Locust's own default, 0, cuts them off."""
 
 AUTO = "auto"
 """In place of a URL: the server's own counters are looked for at `/metrics` of the target's host, and need not be there."""
@@ -69,7 +72,7 @@ class LoadPlan:
     abort_on: tuple[AbortRule, ...] = ()
     budget_tokens: int | None = None
     metrics_url: str | None = None
-    drain_s: int = 30
+    drain_s: int = DRAIN_S
     locust_arguments: tuple[str, ...] = ()
 
     @property

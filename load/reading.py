@@ -10,6 +10,7 @@ from streamgauge.contract.contract import CHAT, JSON, Operation
 from streamgauge.load.facts import EXCERPT, Facts, note_violation, read_json, tokens_of
 from streamgauge.load.stream import StreamReading
 from streamgauge.metrics.record import Judged, Outcome
+from streamgauge.wire.json import objects_in
 
 __all__ = ["Reading", "reading_for"]
 
@@ -89,8 +90,7 @@ class _Whole:
         if not isinstance(payload, dict):
             return
         facts.usage(payload.get("usage"))
-        choices = payload.get("choices")
-        choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        choices = objects_in(payload.get("choices"))
         for choice in choices:
             facts.tokens |= tokens_of(choice.get(self._part) if self._part else choice)[1]
             reason = choice.get("finish_reason")

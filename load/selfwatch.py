@@ -11,6 +11,7 @@ import psutil
 
 from streamgauge.bundle.writer import LineWriter
 from streamgauge.load.loopclock import now_us
+from streamgauge.metrics.statistics import at_rank
 
 __all__ = ["SelfWatch"]
 
@@ -91,15 +92,15 @@ class SelfWatch:
             "time": time.time(),
             "span_s": span_us / 1_000_000,
             "cpu": round((time.process_time_ns() - self._cpu_ns) / 1000 / max(span_us, 1), 3),
-            "loop_lag_p50_us": _at(lags, 0.50),
-            "loop_lag_p99_us": _at(lags, 0.99),
+            "loop_lag_p50_us": at_rank(lags or [0], 0.50),
+            "loop_lag_p99_us": at_rank(lags or [0], 0.99),
             "loop_lag_max_us": lags[-1] if lags else 0,
             "standstills_us": list(self._stills),
             "gc_us": self._gc_us,
             **_waited(before, self._waits),
             "rss_mb": self._process.memory_info().rss >> 20,
             "running": self._running(),
-            "late_p99_us": _at(late, 0.99) if late else None,
+            "late_p99_us": at_rank(late, 0.99) if late else None,
             "dropped": self._dropped(),
         }
         self._lines.write({"sample": sample})
@@ -133,7 +134,3 @@ def _waited(before: tuple[int, int] | None, after: tuple[int, int] | None) -> di
         return {"core_wait_us": None, "core_wait_mean_us": None}
     waited, slices = after[0] - before[0], after[1] - before[1]
     return {"core_wait_us": waited, "core_wait_mean_us": waited // max(slices, 1)}
-
-
-def _at(ordered: list[int], p: float) -> int:
-    return ordered[min(int(p * len(ordered)), len(ordered) - 1)] if ordered else 0

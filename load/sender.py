@@ -37,6 +37,7 @@ _MOST_OPENED = 512
 """So many connections are opened beforehand at most, by one process."""
 
 _CALIBRATED_BEFORE = 128
+"""So many streams at most before a run, whose number of requests in flight nobody knows yet."""
 
 
 class Sender:

@@ -193,6 +193,8 @@ def _loop(found: Mapping[str, Any], given: Mapping[str, Given]) -> tuple[ClosedL
         segments = found["rate"].segments(found["duration"], given="duration" in given)
     except UsageError as problem:
         raise ConfigError(problem.what, where=given["rate"].where, hint=problem.hint) from None
-    process, burstiness = found.get("arrivals", ("poisson", 1.0))
-    loop = OpenLoop(segments, process, burstiness, found.get("max_in_flight", 10_000))
+    said = {"max_in_flight": found["max_in_flight"]} if "max_in_flight" in found else {}
+    if "arrivals" in found:
+        said["process"], said["burstiness"] = found["arrivals"]
+    loop = OpenLoop(segments, **said)
     return loop, int(loop.seconds)

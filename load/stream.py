@@ -8,9 +8,12 @@ from streamgauge.contract.contract import CHAT, SSE, Operation
 from streamgauge.load.facts import EXCERPT, Facts, note_violation, read_json, tokens_of
 from streamgauge.load.likeness import Likeness
 from streamgauge.metrics.record import Judged, Outcome
+from streamgauge.wire.json import objects_in
 from streamgauge.wire.sse import DONE, LONGEST_LINE, Event, SseReader
 
 __all__ = ["StreamReading"]
+
+_DONE = DONE.encode()
 
 
 class StreamReading:
@@ -125,7 +128,7 @@ class StreamReading:
         if not event.startswith(b"data: ") or b"\n" in event or b"\r" in event:
             return 0
         data = event[6:]
-        if data == b"[DONE]":
+        if data == _DONE:
             self._done(time)
         else:
             try:
@@ -226,9 +229,7 @@ class StreamReading:
 
     def _take_choices(self, choices: Any, time: int, lag: int) -> bool:
         bearing = finished = False
-        for choice in choices if isinstance(choices, list) else ():
-            if not isinstance(choice, dict):
-                continue
+        for choice in objects_in(choices):
             index = choice.get("index")
             index = index if isinstance(index, int) else 0
             visible, generated = tokens_of(choice.get(self._part) if self._part else choice)

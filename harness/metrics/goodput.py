@@ -1,13 +1,12 @@
 """Goodput: which share of everything that was scheduled was answered correctly and in time."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from streamgauge.metrics.distribution import Edge, values_of
 from streamgauge.metrics.record import Outcome, Record
 from streamgauge.metrics.slo import Slo
-from streamgauge.metrics.statistics import share_interval
+from streamgauge.metrics.statistics import at_rank, share_interval
 
 __all__ = ["Goodput", "goodput", "is_good"]
 
@@ -69,4 +68,4 @@ def _keeps(record: Record, slo: Slo, edge: Edge) -> bool:
     if slo.latency is None or slo.p is None:
         return True
     values = sorted(values_of(slo.latency, record, edge))
-    return not values or values[max(math.ceil(slo.p * len(values) - 1e-9), 1) - 1] <= slo.limit
+    return not values or at_rank(values, slo.p) <= slo.limit

@@ -1,12 +1,13 @@
 """A log-linear histogram of whole microseconds: any number of values in little room, merged in any order."""
 
-import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Self, overload
+
+from streamgauge.metrics.statistics import at_rank
 
 __all__ = ["BOUND", "Histogram", "Ranked"]
 
@@ -86,8 +87,7 @@ class Histogram:
 
     def quantile(self, p: float) -> float | None:
         """The value at rank ceil(p n), within :data:`BOUND`; None when it holds nothing."""
-        n = self.count
-        return self.ranked()[max(math.ceil(p * n - 1e-9), 1) - 1] if n else None
+        return at_rank(self.ranked(), p) if self.counts else None
 
     def data(self) -> dict[str, Any]:
         """As JSON, only the buckets that hold something; for :meth:`from_data`."""

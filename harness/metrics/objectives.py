@@ -10,7 +10,7 @@ from streamgauge.metrics.distribution import Edge, ordered_values, values_within
 from streamgauge.metrics.goodput import Goodput
 from streamgauge.metrics.record import NO_FAILURE, Outcome, Record
 from streamgauge.metrics.slo import Slo
-from streamgauge.metrics.statistics import binomial_at_most, quantile, share_interval
+from streamgauge.metrics.statistics import OUTSIDE, binomial_at_most, quantile, share_interval
 
 __all__ = ["Kept", "Objective", "judge_slo"]
 
@@ -212,8 +212,8 @@ def _needed(share: _Share, required: float) -> int | None:
 
     def settled(worth: int) -> bool:
         if passes:
-            return 1 - binomial_at_most(math.floor(seen * worth) - 1, worth, required) <= 0.025
-        return binomial_at_most(math.ceil(seen * worth), worth, required) <= 0.025
+            return 1 - binomial_at_most(math.floor(seen * worth) - 1, worth, required) <= OUTSIDE
+        return binomial_at_most(math.ceil(seen * worth), worth, required) <= OUTSIDE
 
     high = max(share.worth, 1)
     while not settled(high):

@@ -3,8 +3,19 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-__all__ = ["CERTIFIED_P99", "MINIMUM_P99", "Clusters", "Quantile", "binomial_at_most", "quantile", "share_interval"]
+__all__ = [
+    "CERTIFIED_P99",
+    "MINIMUM_P99",
+    "OUTSIDE",
+    "Clusters",
+    "Quantile",
+    "at_rank",
+    "binomial_at_most",
+    "quantile",
+    "share_interval",
+]
 
 MINIMUM_P99 = 100
 """Below so many values a p99 is only the maximum by another name: refused."""
@@ -15,7 +26,9 @@ From so many values on, a p99 is certified: with 99 % confidence the true one is
 (the smallest n with P(binomial(n, 0.01) <= 1) <= 0.01).
 """
 
-_TAIL = 0.025
+_Value = TypeVar("_Value", int, float)
+
+OUTSIDE = 0.025
 """What a 95 % interval leaves outside on each side."""
 
 _FAR = 9
@@ -49,6 +62,11 @@ class Quantile:
         return self.p**n + n * above * self.p ** (n - 1) <= 0.01 if n else False
 
 
+def at_rank(ordered: Sequence[_Value], p: float) -> _Value:
+    """The value at rank ceil(p n) of an ascending sample that is not empty: one that was really seen."""
+    return ordered[max(math.ceil(p * len(ordered) - 1e-9), 1) - 1]
+
+
 def quantile(ordered: Sequence[float], p: float, worth: int | None = None) -> Quantile:
     """
     A quantile with its interval.
@@ -66,7 +84,7 @@ def quantile(ordered: Sequence[float], p: float, worth: int | None = None) -> Qu
     worth = n if worth is None else min(worth, n)
     if n == 0 or n < MINIMUM_P99 * 0.01 / (1 - p) - 1e-9:
         return Quantile(p, None, None, None, n, worth)
-    value = ordered[max(math.ceil(p * n - 1e-9), 1) - 1]
+    value = at_rank(ordered, p)
     lower, upper = _interval_ranks(worth, p)
     return Quantile(
         p,
@@ -90,8 +108,8 @@ def share_interval(low: int, high: int, n: int) -> tuple[float, float]:
 
     By Clopper and Pearson (Biometrika 26, 1934, 404-413); its lower end is that of `low`, its upper end that of `high`.
     """
-    least = _root(lambda p: 1 - binomial_at_most(low - 1, n, p) - _TAIL) if low > 0 else 0.0
-    most = _root(lambda p: _TAIL - binomial_at_most(high, n, p)) if high < n else 1.0
+    least = _root(lambda p: 1 - binomial_at_most(low - 1, n, p) - OUTSIDE) if low > 0 else 0.0
+    most = _root(lambda p: OUTSIDE - binomial_at_most(high, n, p)) if high < n else 1.0
     return least, most
 
 
@@ -147,9 +165,9 @@ def _interval_ranks(n: int, p: float) -> tuple[int, int]:
     lower, upper = first, n + 1
     for count, mass in enumerate(_masses(first, last, n, p), first):
         below += mass
-        if below <= _TAIL:
+        if below <= OUTSIDE:
             lower = count + 1
-        if below >= 1 - _TAIL:
+        if below >= 1 - OUTSIDE:
             upper = count + 1
             break
     return lower, upper
