@@ -59,7 +59,7 @@ def run(asked: Work) -> Seen:
     begun: list[float] = []
     numbers = iter(range(asked.streams))
 
-    class Streams(base):  # type: ignore[misc, valid-type]
+    class Streams(base):  # type: ignore[misc, valid-type]  # the class is chosen by name
         host = asked.url
 
         def on_start(self) -> None:

@@ -30,7 +30,7 @@ class Noted:
         self.dispatcher = Dispatcher(
             schedule,
             share,
-            build=lambda number: number,  # type: ignore[arg-type, return-value]
+            build=lambda number: number,  # type: ignore[arg-type, return-value]  # a number stands for its request
             dispatch=self._dispatch,
             leave_out=lambda arrival, outcome, why: self.left_out.append((arrival.request, outcome)),
             stopped=self.stopped,

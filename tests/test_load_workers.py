@@ -11,6 +11,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,7 @@ def hanging(*, first: int = 0) -> list[Answer]:
     """The n-th answer and all after it never end."""
     right = stream(chunk({"content": "Hi"}), chunk({}, finish="stop"), b"data: [DONE]\n\n")
     wires = [right] * first + [stream(chunk({"content": "Hi"}), end=False)]
-    return [lambda connection, wire=wire: connection.sendall(wire) for wire in wires]  # type: ignore[misc]
+    return [methodcaller("sendall", wire) for wire in wires]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from telemetry_lines import CALIBRATION, SAMPLE, WALL
 
 from streamgauge import catalog
 from streamgauge.bundle.reader import Bundle
@@ -18,29 +19,6 @@ from streamgauge.metrics.figures import Figures, figures
 from streamgauge.metrics.objectives import Kept
 from streamgauge.metrics.record import Judged, Outcome, Record
 
-WALL = 1_700_000_000.25
-SAMPLE = {
-    "time": WALL,
-    "span_s": 1.0,
-    "cpu": 0.5,
-    "loop_lag_p50_us": 20,
-    "loop_lag_p99_us": 300,
-    "loop_lag_max_us": 900,
-    "gc_us": 1500,
-    "rss_mb": 60.5,
-    "running": 64,
-    "late_p99_us": None,
-    "dropped": 0,
-}
-ERRORS = {"n": 64, "p50": 50, "p90": 100, "p99": 200, "max": 400}
-CALIBRATION = {
-    "time": WALL,
-    "phase": "before",
-    "streams": 64,
-    "events": 4096,
-    "ttft_error_us": ERRORS,
-    "gap_error_us": ERRORS,
-}
 LOAD: dict[str, Any] = {
     "target": "t",
     "operation": "o",

@@ -5,7 +5,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from urllib.parse import urlsplit
 
@@ -214,10 +214,10 @@ def metric(address: str, name: str) -> float:
     return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"vllm:{name}{{"))
 
 
-def eventually(condition: object) -> None:
+def eventually(condition: Callable[[], bool]) -> None:
     """Wait until it holds; asking takes a request, so this does not spin."""
     deadline = time.monotonic() + 60
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline
 
 
