@@ -9,7 +9,7 @@ from streamgauge.bundle.writer import ExchangeWriter
 from streamgauge.load.client import Sent
 from streamgauge.load.loopclock import now_us
 from streamgauge.load.request import LoadRequest
-from streamgauge.metrics.record import NO_FAILURE, Outcome
+from streamgauge.metrics.record import NOT_THE_SERVER, Outcome
 from streamgauge.target import Target
 from streamgauge.wire.exchange import Ending, Exchange, SentRequest
 from streamgauge.wire.http import Read, decode_response
@@ -19,7 +19,7 @@ __all__ = ["EXAMPLES", "Examples"]
 EXAMPLES = 3
 """So many exchanges of each failure are kept by one process."""
 
-_NONE = NO_FAILURE | {Outcome.DROPPED, Outcome.CLIENT_OVERLOAD}
+_NONE = NOT_THE_SERVER | {Outcome.DROPPED}
 """What is no failure of the server."""
 
 _ENDINGS: dict[Outcome, Ending] = {

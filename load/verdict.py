@@ -5,17 +5,14 @@ from collections.abc import Iterator, Sequence
 from streamgauge.load.outcome import LoadOutcome
 from streamgauge.metrics.client import ClientReport
 from streamgauge.metrics.objectives import Kept, Objective
-from streamgauge.metrics.record import NO_FAILURE, Outcome
+from streamgauge.metrics.record import NO_FAILURE, NOT_THE_SERVER, Outcome
 from streamgauge.metrics.summary import Summary
 from streamgauge.outcomes import ExitCode
 
 __all__ = ["load_verdict"]
 
-_NOT_THE_SERVER = NO_FAILURE | {Outcome.CLIENT_OVERLOAD}
-"""What is no failure of the server; that this client had no room left is a reason of its own."""
-
 _ANSWERS = frozenset(Outcome) - {
-    *_NOT_THE_SERVER,
+    *NOT_THE_SERVER,
     Outcome.DROPPED,
     Outcome.REFUSED,
     Outcome.TLS,
@@ -70,7 +67,7 @@ def _reasons(
             yield ExitCode.GATE_FAILED, f"{objective.slo} is broken: {objective.reason}"
         elif objective.kept is Kept.INCONCLUSIVE:
             yield ExitCode.CANNOT_TELL, f"{objective.slo} is undecided: {objective.reason}"
-    failed = {name: count for name, count in summary.outcomes.items() if name not in _NOT_THE_SERVER}
+    failed = {name: count for name, count in summary.outcomes.items() if name not in NOT_THE_SERVER}
     if failed and not any(objective.slo.metric == "errors" for objective in objectives):
         listed = ", ".join(f"{count} {name}" for name, count in failed.items())
         yield ExitCode.GATE_FAILED, f"{sum(failed.values())} of {summary.requests} requests failed ({listed})"

@@ -12,7 +12,7 @@ from streamgauge.metrics.definitions import METRICS, Metric
 from streamgauge.metrics.distribution import Distribution
 from streamgauge.metrics.figures import Figures, figures
 from streamgauge.metrics.objectives import Kept
-from streamgauge.metrics.record import NO_FAILURE, Outcome
+from streamgauge.metrics.record import NOT_THE_SERVER, Outcome
 from streamgauge.metrics.server import samples_of
 from streamgauge.metrics.sufficiency import allowed_error_ms
 from streamgauge.metrics.summary import Summary
@@ -85,8 +85,8 @@ class LoadReport:
 
     @property
     def failed(self) -> int:
-        """How many requests failed; one that still ran at the end did not."""
-        return sum(count for outcome, count in self.summary.outcomes.items() if outcome not in NO_FAILURE)
+        """How many requests failed, as the verdict counts them: one that still ran at the end, or found no room here, did not."""
+        return sum(count for outcome, count in self.summary.outcomes.items() if outcome not in NOT_THE_SERVER)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

@@ -218,6 +218,18 @@ def test_failed_requests_fail_where_nothing_allows_them(tmp_path: Path) -> None:
     assert found.find(".//testcase[@name='requests succeed']/failure") is not None
 
 
+@pytest.mark.parametrize(("outcome", "tag"), [("client_overload", "system-out"), ("reset", "failure")])
+def test_what_is_our_own_failure_is_not_the_server_s(tmp_path: Path, outcome: str, tag: str) -> None:
+    """Requests for which this client had no room fail no case about the server, as they fail no verdict about it."""
+    directory = full_bundle(tmp_path / "b")
+    for path in directory.glob("records-*.jsonl"):
+        lines = map(json.loads, path.read_text("utf-8").splitlines())
+        told = [line if line.get("outcome", "ok") == "ok" else {**line, "outcome": outcome} for line in lines]
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in told), "utf-8")
+    cases = ET.fromstring(junit_xml(report_of(directory)))
+    assert [child.tag for child in cases.iterfind(".//testcase[@name='requests succeed']/*")] == [tag]
+
+
 @pytest.mark.parametrize(
     ("without", "said"),
     [

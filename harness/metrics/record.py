@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import attrgetter, sub
 from typing import Any
 
-__all__ = ["NO_FAILURE", "Anchor", "Judged", "Outcome", "Record", "TokenSource"]
+__all__ = ["NOT_THE_SERVER", "NO_FAILURE", "Anchor", "Judged", "Outcome", "Record", "TokenSource"]
 
 
 class Outcome(enum.StrEnum):
@@ -55,6 +55,9 @@ class Outcome(enum.StrEnum):
 
 NO_FAILURE = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.UNFINISHED_AT_STOP})
 """Outcomes that are no errors: what we left, or what still ran when the run ended, says nothing."""
+
+NOT_THE_SERVER = NO_FAILURE | {Outcome.CLIENT_OVERLOAD}
+"""What is no failure of the server; that this client had no room left is a reason of its own to doubt the run."""
 
 
 class Judged(enum.StrEnum):
