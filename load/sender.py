@@ -147,9 +147,7 @@ class Sender:
 
     def begin(self, epoch: float) -> None:
         """The schedule begins at this moment (seconds since 1970)."""
-        if self._life is None:
-            self._start_us = now_us() + round((epoch - time.time()) * 1_000_000)
-            self._life = gevent.spawn(self._live)
+        self._begin_at(now_us() + round((epoch - time.time()) * 1_000_000))
 
     def stop(self) -> None:
         """Send nothing new from now on; :attr:`over` is set when the rest has ended."""
@@ -157,7 +155,7 @@ class Sender:
             self._stopped_us = now_us()
             self.stopped.set()
             self.begun.set()
-            self.begin(time.time())
+            self._begin_at(self._stopped_us + 1)  # where it had not begun: after its end, so that nothing was ever due
 
     def cut_off(self) -> None:
         """End what is in flight at once: each request is a record that says so."""
@@ -213,6 +211,11 @@ class Sender:
             )
         finally:
             self._leave_flight(me)
+
+    def _begin_at(self, start_us: int) -> None:
+        if self._life is None:
+            self._start_us = start_us
+            self._life = gevent.spawn(self._live)
 
     def _live(self) -> None:
         if not self.is_open:

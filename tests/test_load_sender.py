@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,10 @@ def test_which_answers_are_judged(judge: float, expected: set[str], tmp_path: Pa
     assert {line["id"]: line.get("judged", "all") for half in halves for line in half} == how
 
 
-def test_stopped_before_it_began(tmp_path: Path) -> None:
-    """It is over at once, nothing has been due, and who waits for a request gets none."""
+def test_stopped_before_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is over at once, nothing has been due, and who waits for a request gets none: on a machine that stands still, too."""
+    moments = count(time.time(), 0.25)
+    monkeypatch.setattr(time, "time", lambda: next(moments))
     noted = Noted(f"http://127.0.0.1:{free_port()}", tmp_path, OPEN)
     asked = gevent.spawn(noted.sender.next_request, "0-0-0")
     noted.sender.stop()
