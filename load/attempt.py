@@ -8,7 +8,7 @@ import gevent
 from gevent.event import Event
 
 from streamgauge.load.connection import BrokenOffError
-from streamgauge.load.facts import Facts
+from streamgauge.load.facts import Facts, Piece
 from streamgauge.load.judge import End, judge
 from streamgauge.load.loopclock import now_us
 from streamgauge.load.reading import Reading, reading_for
@@ -85,7 +85,7 @@ class Attempt:
         self._reading: Reading | None = None
         self._reads: list[RawRead] = []
         self._decoded = 0
-        self._bodies: list[tuple[bytes, int, int]] = []
+        self._bodies: list[Piece] = []
         self._held = self._kept = 0
         self._begun = self._deferring = False
         self._news = Event()
@@ -257,8 +257,7 @@ class Attempt:
     def _judge(self) -> None:
         """Look into the bodies that wait for it."""
         if self._reading is not None:
-            for body, now, lag in self._bodies:
-                self._reading.feed(body, now, lag)
+            self._reading.feed(self._bodies)
             self._bodies.clear()
 
     def _finish(self, end: End, said: str, at: int) -> None:

@@ -7,7 +7,10 @@ from typing import Any, NoReturn
 from streamgauge.contract.validator import Validator
 from streamgauge.metrics.record import Judged, Outcome
 
-__all__ = ["EXCERPT", "Facts", "note_violation", "read_json", "tokens_of"]
+__all__ = ["EXCERPT", "Facts", "Piece", "note_violation", "read_json", "tokens_of"]
+
+Piece = tuple[bytes, int, int]
+"""Bytes of a body, when they were read, and for how long they may have been there (both in microseconds)."""
 
 EXCERPT = 4000
 """So many bytes of a refusal are kept for its detail."""

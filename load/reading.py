@@ -4,10 +4,11 @@ Reads an answer's body as it arrives and notes what a record needs: when tokens 
 Sans-I/O. Nothing here decides; :mod:`streamgauge.load.judge` does.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from streamgauge.contract.contract import CHAT, JSON, Operation
-from streamgauge.load.facts import EXCERPT, Facts, note_violation, read_json, tokens_of
+from streamgauge.load.facts import EXCERPT, Facts, Piece, note_violation, read_json, tokens_of
 from streamgauge.load.stream import StreamReading
 from streamgauge.metrics.record import Judged, Outcome
 from streamgauge.wire.json import objects_in
@@ -20,8 +21,8 @@ class Reading(Protocol):
 
     facts: Facts
 
-    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
-        """Take bytes that were read at `time` and may have been there `lag` before, in microseconds."""
+    def feed(self, pieces: Sequence[Piece]) -> None:
+        """Take what came next, read by read."""
 
     def close(self, *, complete: bool) -> None:
         """Say that the body is over, and whether it ended as its framing announced."""
@@ -42,8 +43,9 @@ class _Refusal:
     def __init__(self) -> None:
         self.facts = Facts()
 
-    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
-        self.facts.excerpt = (self.facts.excerpt + data)[:EXCERPT]
+    def feed(self, pieces: Sequence[Piece]) -> None:
+        for data, _, _ in pieces:
+            self.facts.excerpt = (self.facts.excerpt + data)[:EXCERPT]
 
     def close(self, *, complete: bool) -> None:
         pass
@@ -59,9 +61,10 @@ class _Whole:
         self._part = "message" if operation.family == CHAT else ""
         self._pieces: list[bytes] = []
 
-    def feed(self, data: bytes, time: int, lag: int = 0) -> None:
-        self.facts.lag_us = lag  # the last read's: the answer is there with it
-        self._pieces.append(data)
+    def feed(self, pieces: Sequence[Piece]) -> None:
+        for data, _, lag in pieces:
+            self.facts.lag_us = lag  # the last read's: the answer is there with it
+            self._pieces.append(data)
 
     def close(self, *, complete: bool) -> None:
         if not complete:

@@ -34,7 +34,7 @@ def verdict(
             reading = reading or reading_for(
                 operation, stream=streamed, status=reader.status, media_type=reader.media_type
             )
-            reading.feed(body, time)
+            reading.feed([(body, time, 0)])
     if end is None:
         reader.close()
         end = End.NOT_HTTP if reader.error else End.COMPLETE if reader.complete else End.CUT
@@ -211,8 +211,8 @@ def test_a_single_token_without_text(asked: int, told: int | None, expected: Out
 def test_the_lag_of_a_whole_answer_is_that_of_its_last_read() -> None:
     """It is there with its last byte, which may have come so much earlier."""
     reading = reading_for(CHAT, stream=False, status=200, media_type="application/json")
-    reading.feed(b"{", 1, 9)
-    reading.feed(b"}", 2, 5)
+    reading.feed([(b"{", 1, 9)])
+    reading.feed([(b"}", 2, 5)])
     assert reading.facts.lag_us == 5
 
 
@@ -233,7 +233,7 @@ def test_what_our_limits_cut_is_our_own_failure() -> None:
     """An event of more lines than the reader keeps is no fault of the server's: `client_overload` names the limit."""
     wire = stream(ROLE, b":\n" * (MOST_LINES + 1) + WORD, FINISH, DONE)
     reader, reading = ResponseReader(), reading_for(CHAT, stream=True, status=200, media_type=SSE)
-    reading.feed(reader.feed(wire), 0)
+    reading.feed([(reader.feed(wire), 0, 0)])
     reading.close(complete=True)
 
     outcome, detail = judge(End.COMPLETE, "", status=200, reason="OK", headers={}, facts=reading.facts)

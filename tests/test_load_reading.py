@@ -1,14 +1,19 @@
 """The lean reader beside the strict one, and what `ends` may leave unread."""
 
 import json
+from importlib.resources import files
+from itertools import accumulate, pairwise
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from load_endpoint import DONE, chunk, data
 
-from streamgauge.contract.contract import CHAT, SSE, load_contracts
+from streamgauge.contract.contract import CHAT, SSE, Operation, load_contracts
 from streamgauge.load.facts import Facts
 from streamgauge.load.judge import End, judge
 from streamgauge.load.likeness import Likeness
@@ -25,11 +30,12 @@ STRICTLY = b":\n\n"
 """A comment in front: it makes the strict reader read all of the stream, and counts for nothing."""
 
 
-def read(body: bytes, *, judged: Judged = Judged.ALL, size: int = 1 << 20, family: str = CHAT) -> Facts:
+def read(
+    body: bytes, *, judged: Judged = Judged.ALL, size: int = 1 << 20, operation: Operation = OPERATIONS[CHAT]
+) -> Facts:
     """What a stream shows that comes `size` bytes at a time, at times 0, 1, 2, ..., each up to 7 µs before."""
-    reading = reading_for(OPERATIONS[family], stream=True, status=200, media_type="text/event-stream", judged=judged)
-    for time, start in enumerate(range(0, len(body), size)):
-        reading.feed(body[start : start + size], time, 7)
+    reading = reading_for(operation, stream=True, status=200, media_type="text/event-stream", judged=judged)
+    reading.feed([(body[start : start + size], time, 7) for time, start in enumerate(range(0, len(body), size))])
     reading.close(complete=True)
     return reading.facts
 
@@ -43,6 +49,30 @@ def words(*texts: str, **members: Any) -> list[bytes]:
     """One event for each text."""
     return [chunk({"content": text}, **members) for text in texts]
 
+
+def raw(*texts: bytes) -> list[bytes]:
+    """One event for each text, which is put between the quotation marks as it is."""
+    return [chunk({"content": "TEXT"}).replace(b"TEXT", text) for text in texts]
+
+
+TEXTS = [
+    *(b"Hi", b"", b" a", "\u00e9\u4e2d".encode(), b"\xc3", b"\xa9", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80"),
+    *(b"\\n", b'\\"', b"\\\\", b"\\", b"\\/\\u00e9", b"\\u12", b"\\x", b"a\\", b'"', b'", "a": "b'),
+    *(
+        b"\\ud83d",
+        b"\\ude00",
+        b"\\ud83d\\ude00",
+        b"\\uDC00",
+        b"\\u0000",
+        b"\x00",
+        b"\t",
+        b"\n",
+        b"\r",
+        b"\n\n",
+        b"\x7f",
+    ),
+]
+"""What may stand where a text is expected, right and wrong."""
 
 PIECES = [
     ROLE,
@@ -77,7 +107,8 @@ PIECES = [
 """What a stream may be made of, right and wrong."""
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=12), st.integers(1, 400))
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES) | st.sampled_from(raw(*TEXTS)), max_size=16), st.integers(1, 2000))
 def test_lean_and_strict_see_the_same(pieces: list[bytes], size: int) -> None:
     """Whichever reader reads it, and however it is split, a stream shows the same (all but the times of a split)."""
     body = b"".join(pieces)
@@ -90,6 +121,47 @@ def test_lean_and_strict_see_the_same(pieces: list[bytes], size: int) -> None:
         len(lean.token_times),
     )
     assert outcome(split) is outcome(lean)
+
+
+@pytest.mark.parametrize("first", TEXTS, ids=ascii)
+def test_every_text_in_a_run(first: bytes) -> None:
+    """In a run of events that are alike but for their texts, each text is judged as if it stood alone, whichever follows."""
+    for second in TEXTS:
+        body = b"".join([ROLE, *raw(b"a", b"b", first, second, b"c"), FINISH, DONE])
+        assert read(body) == read(STRICTLY + body), second
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_reads_at_once_show_what_each_shows(seed: int) -> None:
+    """However many events a read holds, and wherever it ends, a token came with the read that completed its event."""
+    drawn = Random(seed)
+    alike, odd = raw(b"a", b" b", b"\\n", b"\xc3\xa9"), [*raw(b"", b"\\x"), FINISH, chunk({"content": "a"}, object=1)]
+    events = [ROLE, *drawn.choices(alike, k=2)]
+    for _ in range(drawn.randrange(3)):
+        events += [*drawn.choices(alike, k=drawn.randrange(90)), drawn.choice(odd)]
+    ends = list(accumulate(map(len, events)))
+    kept = [end for end in ends if drawn.random() > 0.02]
+    cuts = sorted(
+        {0, *ends[:3], *kept, *(end + drawn.randint(-3, 3) for end in kept if drawn.random() < 0.02), ends[-1]}
+    )
+    body = b"".join(events)
+    pieces = [(body[start:end], end, drawn.randrange(1000)) for start, end in pairwise(cuts) if end <= len(body)]
+    at_once, each = (
+        reading_for(OPERATIONS[CHAT], stream=True, status=200, media_type="text/event-stream") for _ in range(2)
+    )
+    for some in (pieces[:3], pieces[3:]):
+        at_once.feed(some)
+    for piece in pieces:
+        each.feed([piece])
+    assert at_once.facts == each.facts
+
+
+def test_reads_at_once_begin_where_the_one_before_ended() -> None:
+    """What is left of a read belongs to the event that the next one begins with: an unknown field, here, and no token."""
+    reading = reading_for(OPERATIONS[CHAT], stream=True, status=200, media_type="text/event-stream")
+    for events in ([ROLE, *words("a", "b"), b"x"], words("c", "d")):
+        reading.feed([(event, time, 0) for time, event in enumerate(events)])
+    assert len(reading.facts.token_times) == 3
 
 
 @given(st.lists(st.text(max_size=8), max_size=20), st.integers(1, 3000))
@@ -133,18 +205,41 @@ def test_what_is_wrong_at_the_ends_or_unlike_is_seen(name: str, size: int, judge
     assert outcome(read(b"".join(events), judged=judged, size=size)) is expected
 
 
-def test_what_ends_does_not_see() -> None:
-    """Between the ends only likeness is looked at: a text that is no JSON string there is not noticed."""
-    bad = chunk({"content": "a"}).replace(b'"a"', b'"\\x"')
-    body = b"".join([ROLE, *words("a", "b"), bad, *words("c"), FINISH, DONE])
-    assert outcome(read(body)) is Outcome.MALFORMED_JSON
-    assert outcome(read(body, judged=Judged.ENDS)) is Outcome.OK
+def test_what_ends_does_not_see(tmp_path: Path) -> None:
+    """Between the ends nothing asks whether the schema allows the text; `all` does, where a schema says which it allows."""
+    document = yaml.safe_load((files("streamgauge.spec") / "openapi" / "openai-chat-completions.yaml").read_bytes())
+    document["components"]["schemas"]["Delta"]["properties"]["content"]["maxLength"] = 3
+    path = tmp_path / "short.yaml"
+    path.write_text(yaml.safe_dump(document))
+    (operation,) = load_contracts([str(path)])[0].operations
+    body = b"".join([ROLE, *words("a", "b", "long", "c", "longer"), FINISH, DONE])
+    assert read(body, operation=operation).violations == 2
+    assert outcome(read(body, operation=operation, judged=Judged.ENDS)) is Outcome.OK
 
 
-def test_violations_are_counted() -> None:
-    """Each event that breaks its schema counts; the first one is put into words."""
-    facts = read(b"".join([ROLE, *words("a", "b", object=1), *words("c"), FINISH, DONE]))
-    assert facts.violations == 2
+@pytest.mark.parametrize("judged", Judged)
+def test_a_blank_line_too_many(judged: Judged) -> None:
+    """An event of nothing is none (WHATWG, 9.2.6)."""
+    assert (
+        outcome(read(b"".join([ROLE, *words("a", "b"), b"\n", *words("c"), FINISH, DONE, b"\n"]), judged=judged))
+        is Outcome.OK
+    )
+
+
+@pytest.mark.parametrize("judged", Judged)
+def test_an_event_behind_the_finish_reason(judged: Judged) -> None:
+    """A choice that goes on after it was finished is open again, although the event is like those before."""
+    assert (
+        outcome(read(b"".join([ROLE, *words("a", "b"), FINISH, *words("c", "d"), DONE]), judged=judged))
+        is Outcome.TRUNCATED
+    )
+
+
+@pytest.mark.parametrize("judged", Judged)
+def test_violations_are_counted(judged: Judged) -> None:
+    """Each event that breaks its schema counts, however like the others it is; the first one is put into words."""
+    facts = read(b"".join([ROLE, *words("a", "b", "c", object=1), FINISH, DONE]), judged=judged)
+    assert facts.violations == 3
     assert facts.defects[Outcome.SCHEMA_VIOLATION].startswith("event 1: /object")
 
 
@@ -153,7 +248,7 @@ def test_the_lag_of_the_first_token_and_the_largest(judged: Judged) -> None:
     """A token may have come so much earlier than its stamp says."""
     reading = reading_for(OPERATIONS[CHAT], stream=True, status=200, media_type="text/event-stream", judged=judged)
     for lag, event in enumerate([ROLE, *words("a", "b", "c"), FINISH, DONE], 10):
-        reading.feed(event, 0, 100 if lag == 12 else lag)
+        reading.feed([(event, 0, 100 if lag == 12 else lag)])
     assert (reading.facts.first_lag_us, reading.facts.lag_us) == (11, 100)
 
 
@@ -170,6 +265,31 @@ def test_likeness() -> None:
     assert alike.run(first + FINISH + second) == (0, 0)
     for unlike in (a, b, empty, other):
         assert alike.run(unlike) == (0, 0)
+
+
+def test_what_only_looks_alike() -> None:
+    """A text that runs into the next event's end, and a member whose name only ends in a text's name."""
+    alike = Likeness()
+    first, second = words("a", "b")
+    alike.learn(first[:-2])
+    before, behind = first.split(b'a"}')
+    torn = before + b"a" + before[-24:] + b'b"}' + behind
+    assert alike.run(torn) == (0, 0)
+    assert alike.run(first + torn) == alike.run(first + torn + second) == (1, len(first))
+    alike = Likeness()
+    named = data(b'{"a\\"content": "x"}')
+    alike.learn(named[:-2])
+    assert alike.run(named) == (0, 0)
+
+
+def test_learning_is_worth_it_while_something_is_alike() -> None:
+    """One event that is like the last lesson makes all lessons before it worth it."""
+    alike = Likeness()
+    for number in range(12):
+        event = chunk({"content": "a"}, at=number)
+        assert alike.learn(event[:-2])
+        if number % 3 == 2:
+            assert alike.run(event) == (1, len(event))
 
 
 def test_likeness_is_given_up_where_no_two_events_are_alike() -> None:
@@ -194,5 +314,5 @@ def test_completions() -> None:
     assert OPERATIONS["completions"].response(200, SSE).accepts(events[0])
     body = b"".join([*map(data, events), DONE])
     for judged in Judged:
-        facts = read(body, judged=judged, family="completions")
+        facts = read(body, judged=judged, operation=OPERATIONS["completions"])
         assert (len(facts.token_times), outcome(facts), json.dumps(facts.finish_reason)) == (4, Outcome.OK, '"length"')

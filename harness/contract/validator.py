@@ -50,12 +50,15 @@ class Validator:
         components: what `#/components/...` in it means.
         locate: says where a broken part of it stands.
 
+    Attributes:
+        root: what is compiled: references in it are pointers into itself.
+
     Raises:
         DocumentError: the schema is none.
     """
 
     def __init__(self, schema: Any, components: dict[str, Any] | None = None, locate: Locate | None = None) -> None:
-        root = {"allOf": [schema], "components": components or {}}
+        self.root = root = {"allOf": [schema], "components": components or {}}
         try:
             self._gate = jsonschema_rs.Draft202012Validator(root, validate_formats=False)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as problem:
