@@ -16,6 +16,12 @@ EXCERPT = 4000
 """So many bytes of a refusal are kept for its detail."""
 
 
+_TEXTS = (("content", True), ("text", True), ("refusal", True), ("reasoning_content", False), ("reasoning", False))
+"""What bears a text, and whether users see it."""
+
+_PARTS = ("tool_calls", "function_call", "reasoning_details")
+
+
 @dataclass(slots=True)
 class Facts:
     """
@@ -57,18 +63,15 @@ def tokens_of(part: Any) -> tuple[bool, bool]:
     """Whether a delta, message or text choice holds visible text, and whether it holds anything generated."""
     if not isinstance(part, dict):
         return False, False
-    if any(map(_is_text, map(part.get, ("content", "text", "refusal")))):
-        return True, True
-    if any(map(_is_text, map(part.get, ("reasoning_content", "reasoning")))):
-        return False, True
-    return False, any(
-        isinstance(value, list | dict) and bool(value)
-        for value in map(part.get, ("tool_calls", "function_call", "reasoning_details"))
-    )
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
+    for name, is_visible in _TEXTS:
+        value = part.get(name)
+        if isinstance(value, str) and value != "":
+            return is_visible, True
+    for name in _PARTS:
+        value = part.get(name)
+        if isinstance(value, list | dict) and value:
+            return False, True
+    return False, False
 
 
 def note_violation(validator: Validator, payload: Any, where: str, facts: Facts) -> None:

@@ -90,15 +90,15 @@ class StreamReading:
             self.facts.first_event = time
         read = 0
         while read < len(block):
-            rest = block[read:]
             if self._likeness is None:
-                return read + self._read_plain(rest, time, lag)
-            alike, size = self._likeness.run(rest)
+                return read + self._read_plain(block[read:], time, lag)
+            alike, size = self._likeness.run(block[read:] if read else block)
             if alike:
                 self._number += alike
                 self._token(time, lag, alike)
             else:
-                size = self._read_event(rest.partition(b"\n\n")[0], time, lag)
+                end = block.find(b"\n\n", read)
+                size = self._read_event(block[read:end], time, lag) if end > 0 else 0
                 if not size:
                     break
             read += size
