@@ -108,7 +108,7 @@ def test_stopped_before_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_share_of_nothing(tmp_path: Path) -> None:
     """A process whose share of the planned requests is none is over at once."""
-    noted = Noted(f"http://127.0.0.1:{free_port()}", tmp_path, ClosedLoop(2), requests=1, share=Share(1, 2))
+    noted = Noted(f"http://127.0.0.1:{free_port()}", tmp_path, ClosedLoop(2), requests=1, duration_s=600.0, share=Share(0, 2))
     assert noted.run() == []
 
 

@@ -200,8 +200,8 @@ _OPTIONS: tuple[tuple[Section, str, dict[str, Any]], ...] = (
         "judge",
         {
             "metavar": "SHARE",
-            "help": "Answers that are judged event by event: all, 10%, or ends. The others are judged at both ends alone, "
-            "which costs the client less; their gaps are estimates. [default: all]",
+            "help": "Answers whose every event is held against the schema: all, 10%, or ends. Of the others, texts between "
+            "the ends are not, which can cost the client less; their gaps are estimates. [default: all]",
         },
     ),
     (

@@ -123,7 +123,7 @@ def _gap_notes(successes: Sequence[Record], distributions: Mapping[str, Distribu
         yield str(found)
     gap = distributions.get("gap")
     if gap is not None and gap.estimated:
-        yield "Gaps are estimated: the events between the ends of answers were told by their bytes, not parsed."
+        yield "Gaps are estimated: between the ends of answers no text was held against the schema."
 
 
 def _quantile_notes(distributions: Mapping[str, Distribution]) -> Iterator[str]:

@@ -64,12 +64,12 @@ class Judged(enum.StrEnum):
     """How closely an answer was looked at."""
 
     ALL = "all"
-    """Every event was parsed and held against its schema."""
+    """Every event was held against its schema."""
 
     ENDS = "ends"
     """
-    Only what comes before and with the first token, and from the finish reason on; between, bytes were counted, so that
-    the times of tokens are estimates.
+    Only what comes before and with the first token, and from the finish reason on; between, events that are like one before but
+    for their text were taken for tokens, whatever the schema says of texts, so that the times of tokens are estimates.
     """
 
 
