@@ -60,7 +60,7 @@ class Located:
         name: what error messages call the file.
     """
 
-    def __init__(self, data: Any, places: yaml.Node | JsonPlaces | None, name: str) -> None:
+    def __init__(self, data: Any, places: yaml.Node | JsonPlaces, name: str) -> None:
         self.data = data
         self.name = name
         self._places = places
@@ -71,7 +71,7 @@ class Located:
             line, column = self._places.where(path)
             return f"{self.name}:{line}:{column}"
         node = self._places
-        mark = node.start_mark if node is not None else None
+        mark = node.start_mark
         for step in path:
             child, place = _child(node, step)
             if child is None:
@@ -101,7 +101,7 @@ def load_yaml(source: Path | str | bytes, *, name: str = "", error: type[Streamg
         error: the exception to raise, a class of :mod:`streamgauge.errors`.
 
     Raises:
-        StreamgaugeError: of class `error`, when the file cannot be read, is not YAML, or gives a key twice.
+        StreamgaugeError: of class `error`, when the file cannot be read, is not YAML, holds nothing, or gives a key twice.
     """
     if isinstance(source, Path):
         name = name or str(source)
@@ -132,8 +132,10 @@ def _yaml(source: str | bytes, name: str, error: type[StreamgaugeError]) -> Loca
         loader = _StrictLoader(source)
         try:
             root = loader.get_single_node()
+            if root is None:
+                raise error("there is nothing in it", where=name)
             _refuse_cycles_and_floods(root)
-            data = None if root is None else loader.construct_document(root)
+            data = loader.construct_document(root)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as problem:
@@ -148,11 +150,11 @@ def _yaml(source: str | bytes, name: str, error: type[StreamgaugeError]) -> Loca
     return Located(data, root, name)
 
 
-def _refuse_cycles_and_floods(node: yaml.Node | None) -> None:
+def _refuse_cycles_and_floods(node: yaml.Node) -> None:
     """Refuse an anchor that holds an alias of itself, and aliases of aliases that unfold to millions of nodes."""
     done: dict[int, int] = {}  # a collection's id → how many nodes it unfolds to
     above: set[int] = set()
-    pending: list[tuple[yaml.Node | None, bool]] = [(node, False)]
+    pending: list[tuple[yaml.Node, bool]] = [(node, False)]
     while pending:
         current, leaving = pending.pop()
         if not isinstance(current, yaml.CollectionNode):

@@ -111,10 +111,12 @@ def test_where(path: list[str | int], where: str) -> None:
     assert load_yaml("a:\n  b:\n    - x\n    - c: 1\n200: y\n", name="f.yaml").where(path) == where
 
 
-def test_empty_file() -> None:
-    """An empty file holds nothing, at no place but the file's."""
-    found = load_yaml("", name="f.yaml")
-    assert (found.data, found.where(["a"])) == (None, "f.yaml")
+@pytest.mark.parametrize("text", ["", "# only a comment\n"])
+def test_a_file_of_nothing(text: str) -> None:
+    """A file without a value is refused by its name."""
+    with pytest.raises(ConfigError, match="nothing in it") as caught:
+        load_yaml(text, name="f.yaml", error=ConfigError)
+    assert caught.value.where == "f.yaml"
 
 
 def test_files(tmp_path: Path) -> None:
