@@ -207,7 +207,7 @@ class Connection:
 
         Closing with unread bytes makes TCP reset the connection, and the client may lose the reply.
         """
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(OSError):  # the time is over (TimeoutError), or the client has gone
             async with asyncio.timeout(_LINGER_SECONDS):
                 self._writer.write_eof()
                 while await self._arrived.get():

@@ -93,6 +93,8 @@ class Fleet:
                 child.link.recv(1)
             except TimeoutError:
                 os.kill(child.pid, signal.SIGKILL)
+            except ConnectionError:
+                pass  # it has died, with connections that it had not taken up
             os.waitpid(child.pid, 0)
             child.link.close()
 

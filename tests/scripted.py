@@ -150,8 +150,9 @@ def scripted(
         server.stop()
 
 
-def dead_port() -> int:
-    """A port on loopback where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
+@contextlib.contextmanager
+def dead_port() -> Iterator[int]:
+    """A port on loopback where nothing listens. It is held meanwhile, so that nobody else gets it and listens there."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]

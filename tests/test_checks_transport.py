@@ -83,6 +83,18 @@ def one_token(time: float, **changes: Any) -> Exchange:
         pytest.param(
             paced(6.4, 0.0), [one_token(0.2), paced(0.2, 0.02)], Outcome.PASS, id="another stream came bit by bit"
         ),
+        pytest.param(
+            paced(0.82, 0.0),
+            [one_token(0.2), paced(0.25, 0.0)],
+            Outcome.NOT_RUN,
+            id="another stream did not have to wait",
+        ),
+        pytest.param(
+            paced(0.82, 0.0, tokens=48), [one_token(0.2), paced(0.25, 0.0)], Outcome.NOT_RUN, id="nor did a shorter one"
+        ),
+        pytest.param(
+            paced(1.5, 0.0, tokens=64), [one_token(0.2), paced(0.82, 0.0)], Outcome.WARN, id="held back, long and short"
+        ),
         pytest.param(paced(0.82, 0.0, tokens=15), [one_token(0.2)], Outcome.NOT_RUN, id="few events"),
         pytest.param(paced(0.82, 0.0), [], Outcome.NOT_RUN, id="nothing to compare with"),
         pytest.param(

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,8 +10,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from commandline import environment, streamgauge
+from commandline import environment, passed, streamgauge
 from jsonschema import Draft202012Validator
+from scripted import dead_port
 
 from streamgauge import catalog
 from streamgauge.bundle.reader import Bundle, read_lines
@@ -51,13 +51,6 @@ def test_every_command_has_help_that_teaches(command: str, tmp_path: Path) -> No
 def test_version(tmp_path: Path) -> None:
     """--version names the program and its version."""
     assert re.fullmatch(r"streamgauge \d+\.\d+\.\d+\n", streamgauge("--version", cwd=tmp_path).stdout)
-
-
-def _closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
 
 
 NOBODY = ("check", "--base-url", "http://127.0.0.1:1", "--spec", "seekr-chat")
@@ -118,9 +111,8 @@ def test_wrong_use_is_explained_on_one_screen(case: str, tmp_path: Path) -> None
 
 def test_unreachable_host_cannot_be_told(tmp_path: Path) -> None:
     """Nobody there: exit code 3, and a hint."""
-    done = streamgauge(
-        "check", "--base-url", f"http://127.0.0.1:{_closed_port()}", "--spec", "seekr-chat", cwd=tmp_path
-    )
+    with dead_port() as port:
+        done = streamgauge("check", "--base-url", f"http://127.0.0.1:{port}", "--spec", "seekr-chat", cwd=tmp_path)
 
     assert done.returncode == 3
     assert "Nothing listens there" in done.stderr
@@ -153,7 +145,7 @@ def test_unknown_model_lists_those_that_are_served(reference: str, tmp_path: Pat
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:
     """--dry-run shows topics and tokens for a target that does not even exist, on one screen; --verbose each probe."""
-    command = ("check", "--base-url", f"http://127.0.0.1:{_closed_port()}", "--spec", "seekr-chat", "--dry-run")
+    command = (*NOBODY, "--dry-run")
     done = streamgauge(*command, cwd=tmp_path)
 
     assert done.returncode == 0
@@ -241,7 +233,7 @@ def test_header_from_the_environment_is_a_secret_whatever_its_name(reference: st
         TEAM=secret,
     )
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert passed(done, tmp_path / "out"), done.stdout + done.stderr
     assert secret not in done.stdout + done.stderr
     for path in (tmp_path / "out").iterdir():
         assert secret.encode() not in path.read_bytes(), path.name

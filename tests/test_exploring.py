@@ -1,6 +1,9 @@
 """Explorations over real sockets: what is found, made small, sent again and stored; what it costs; how it ends."""
 
+import asyncio
 import contextlib
+import functools
+import itertools
 import json
 import signal
 import subprocess
@@ -8,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -19,8 +23,9 @@ from transcripts import contract_of
 
 from streamgauge import catalog
 from streamgauge.bundle.reader import Bundle
+from streamgauge.conformance.exploring import explore
 from streamgauge.conformance.exploring.budget import EXPLORE_TOKENS
-from streamgauge.conformance.exploring.engine import REPLAYS
+from streamgauge.conformance.exploring.engine import PATIENCE_S, REPLAYS, Explorer
 from streamgauge.conformance.exploring.explore import Exploring
 from streamgauge.conformance.probes.probe import worst_case_tokens
 from streamgauge.conformance.session import Settings, checks_in, record_into
@@ -296,7 +301,8 @@ def test_limited_rate_ends_an_exploration(tmp_path: Path) -> None:
 
 def test_target_that_is_gone_is_left_alone(tmp_path: Path) -> None:
     """After a few requests without any answer nothing more is sent."""
-    lines = explored(f"http://127.0.0.1:{dead_port()}", tmp_path / "out")
+    with dead_port() as port:
+        lines = explored(f"http://127.0.0.1:{port}", tmp_path / "out")
 
     assert _stopped(lines) == {"the target had stopped answering"}
     assert all(line["requests"] <= 6 for line in lines)
@@ -304,17 +310,19 @@ def test_target_that_is_gone_is_left_alone(tmp_path: Path) -> None:
 
 def test_target_that_was_gone_before_is_not_asked(tmp_path: Path) -> None:
     """Its last probes had no answer."""
-    url = f"http://127.0.0.1:{dead_port()}"
-    explored(url, tmp_path / "first", "explore.prompts")
-    gone = list(Bundle(tmp_path / "first").exchanges.values())
+    with dead_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        explored(url, tmp_path / "first", "explore.prompts")
+        gone = list(Bundle(tmp_path / "first").exchanges.values())
 
-    assert explored(url, tmp_path / "second", earlier=gone) == []
+        assert explored(url, tmp_path / "second", earlier=gone) == []
     assert Bundle(tmp_path / "second").exchanges == {}
 
 
 def test_interrupt_keeps_what_was_drawn(tmp_path: Path) -> None:
     """Ctrl-C while requests are drawn: exit code 130, every exploration says that it was interrupted, and a report."""
-    with running(ttft_ms=200) as url:
+    # The preflight and one drawn request are answered: none of the explorations comes to its end.
+    with running(faults=["http.silence,after=2"]) as url:
         command = [sys.executable, "-m", "streamgauge", "check", "--base-url", url, "--spec", "seekr-chat"]
         process = subprocess.Popen(
             [*command, "--select", "explore", "--output", "out"],
@@ -337,12 +345,40 @@ def test_interrupt_keeps_what_was_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
 
 
+def test_nothing_is_sent_behind_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exploration that was about to send when the run was cancelled does not do so any more."""
+    real, shutdown, over = asyncio.run_coroutine_threadsafe, asyncio.BaseEventLoop.shutdown_default_executor, Event()
+
+    async def end(*arguments: Any) -> None:
+        over.set()
+        await shutdown(*arguments)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "shutdown_default_executor", end)
+    with scripted(["hold"]) as server:
+        target = target_at(server.url)
+        writer, _ = open_bundle("check", [target], output=tmp_path / "out")
+        exploring = Exploring([target], checks_in([]), (), EXPLORE_TOKENS, select=("explore.prompts",))
+
+        def late(sending: Any, loop: asyncio.AbstractEventLoop) -> Any:
+            (run,) = asyncio.all_tasks(loop)
+            loop.call_soon_threadsafe(run.cancel)
+            assert over.wait(60)
+            return real(sending, loop)
+
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", late)
+        with pytest.raises(asyncio.CancelledError):
+            exploring.into(writer.path)
+        assert server.connections == 0
+    assert [line["stopped"] for line in exploring.lines] == ["interrupted"]
+
+
 def test_waiting_ends_with_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that hangs takes our whole patience for each request: after a while no more of them are sent."""
-    monkeypatch.setattr("streamgauge.conformance.exploring.engine.PATIENCE_S", 0.2)
+    looks = itertools.chain([0.0], itertools.count(PATIENCE_S))  # as it begins, before the first request, behind that
+    monkeypatch.setattr(explore, "Explorer", functools.partial(Explorer, clock=looks.__next__))
     with endpoint(lambda body: True, ["hold"]) as url:
         (line,) = explored(url, tmp_path / "out", "explore.histories", limits=Limits(idle=0.3))
 
-    assert line["stopped"] == "it had gone on for 0.2 s"
+    assert line["stopped"] == f"it had gone on for {PATIENCE_S:g} s"
     assert line["requests"] == 1
     assert line["failure"]["check"]

@@ -20,7 +20,7 @@ from streamgauge.wire.recorder import Limits
 
 KEY = "sk-5ecret-0123456789"
 PATH = "/v1/chat/completions"
-QUICK = Limits(concurrency=1, connect=5, idle=5, total=10, rate_limit_wait=0.01)
+QUICK = Limits(concurrency=1, connect=30, idle=30, total=60, rate_limit_wait=0.01)
 
 
 @functools.cache
@@ -234,7 +234,7 @@ def test_rate_limit() -> None:
 @pytest.mark.parametrize("model", ["tiny", ""], ids=["model", "no-model"])
 def test_no_answer(script: Answer, said: str, model: str) -> None:
     """A target that does not answer gets no verdict, and the likely reason is said."""
-    limits = Limits(concurrency=1, idle=0.2, total=5)
+    limits = dataclasses.replace(QUICK, idle=0.2) if HOLD in script else QUICK
     problem = refused(endpoint(script, script), limits, model=model)
     assert isinstance(problem, UnreachableError)
     assert problem.exit_code is ExitCode.CANNOT_TELL
@@ -243,8 +243,8 @@ def test_no_answer(script: Answer, said: str, model: str) -> None:
 
 def test_connection_refused() -> None:
     """A port where nothing listens is said to be one."""
-    url = f"http://127.0.0.1:{dead_port()}"
-    with pytest.raises(UnreachableError) as caught:
+    with dead_port() as port, pytest.raises(UnreachableError) as caught:
+        url = f"http://127.0.0.1:{port}"
         preflight([target(url)], QUICK)
     problem = checked(caught.value, url)
     assert "Connection refused" in problem.what
@@ -266,7 +266,7 @@ def test_https_to_a_plain_server() -> None:
         thread.start()
         with pytest.raises(UnreachableError) as caught:
             preflight([target(url)], QUICK)
-        thread.join(10)
+        thread.join(30)
     assert "TLS failed" in checked(caught.value, url).hint
 
 

@@ -30,7 +30,7 @@ from streamgauge.wire.recorder import Limits, Outgoing, Recorder
 KEY = "sk-5ecret-0123456789"
 PASSWORD = "pa/ss wörd-0123"
 QUOTED = "pa%2Fss%20w%C3%B6rd-0123"
-QUICK = Limits(concurrency=1, connect=10, idle=10, total=20)
+QUICK = Limits(concurrency=1, connect=30, idle=30, total=60)
 
 
 @pytest.fixture(autouse=True)
@@ -180,11 +180,12 @@ def test_plain_requests_go_to_the_proxy() -> None:
 
 def test_a_proxy_that_is_down() -> None:
     """It is said that the proxy was asked."""
-    target = target_of("http://127.0.0.1:1", f"http://127.0.0.1:{dead_port()}")
-    assert [each.ending for each in ask(target)] == [Ending.REFUSED]
+    with dead_port() as port:
+        target = target_of("http://127.0.0.1:1", f"http://127.0.0.1:{port}")
+        assert [each.ending for each in ask(target)] == [Ending.REFUSED]
+        with pytest.raises(UnreachableError) as caught:
+            preflight([target], QUICK)
     assert target.proxy is not None
-    with pytest.raises(UnreachableError) as caught:
-        preflight([target], QUICK)
     assert target.proxy.url in caught.value.hint
 
 

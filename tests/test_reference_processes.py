@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
@@ -99,6 +99,18 @@ def open_streams(address: tuple[str, int]) -> Iterator[list[socket.socket]]:
         yield links
 
 
+def serving(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The processes to which the first one hands its connections."""
+    found = psutil.Process(process.pid).children()
+    assert len(found) == 2
+    return found
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Whether they have ended, now that the one that listened has."""
+    return not psutil.wait_procs(processes, WAIT)[1]
+
+
 def drained(link: socket.socket) -> bool:
     """Whether the connection comes to its end: nobody holds the other one any more."""
     with contextlib.suppress(ConnectionError):
@@ -114,6 +126,7 @@ def test_signals_end_them_all(number: int) -> None:
         fleet("--profile", "openai", "--itl-ms", "50", start_new_session=True) as (process, address),
         open_streams(address) as links,
     ):
+        brothers = serving(process)
         if number == signal.SIGINT:
             os.killpg(process.pid, number)
         else:
@@ -122,8 +135,7 @@ def test_signals_end_them_all(number: int) -> None:
         assert all(drained(link) for link in links)
         assert process.stderr
         assert process.stderr.read() == ""
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(address, WAIT)
+        assert gone(brothers)
 
 
 def test_end_of_standard_input_ends_them_all() -> None:
@@ -151,21 +163,33 @@ def test_no_orphans() -> None:
         assert all(drained(link) for link in links)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the children of a process are read from /proc")
 def test_a_death_ends_them_all() -> None:
     """A process that dies is told of, exit code 3, and the others do not go on with half of the connections."""
-    with fleet("--profile", "openai") as (process, address):
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        assert len(children) == 2
-        os.kill(int(children[1]), signal.SIGKILL)
+    with fleet("--profile", "openai") as (process, _):
+        brothers = serving(process)
+        brothers[1].kill()
         assert process.wait(WAIT) == 3
         assert process.stderr
         assert "ended by itself" in process.stderr.read()
-        deadline = time.monotonic() + WAIT
-        while Path(f"/proc/{children[0]}").exists():
-            assert time.monotonic() < deadline
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(address, WAIT)
+        assert gone(brothers)
+
+
+def test_a_death_with_connections_unread_ends_them_all() -> None:
+    """A process that dies before it has taken up what was handed to it is no other death: the same words, no traceback."""
+    with fleet("--profile", "openai") as (process, address):
+        brothers = serving(process)
+        brothers[1].suspend()
+        with contextlib.ExitStack() as stack:
+            for _ in range(2):  # one for each
+                stack.enter_context(socket.create_connection(address, WAIT))
+            assert get(address, "/v1/models")  # behind them, and the first one's turn again
+            brothers[1].kill()
+            assert process.wait(WAIT) == 3
+        assert process.stderr
+        said = process.stderr.read()
+        assert "ended by itself" in said
+        assert "Traceback" not in said
+        assert gone(brothers)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ import ssl
 import subprocess
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
 import pytest
 from httpcore._backends.anyio import AnyIOStream
+from impatience import lose_patience
 from scripted import CLOSE, HOLD, RESET, SEEN, Answer, Server, answer, dead_port, request_head, scripted
 
 import streamgauge
@@ -25,13 +26,13 @@ from streamgauge.contract.contract import Contract, load_contracts
 from streamgauge.errors import ConfigError
 from streamgauge.signing import WRONG_KEY
 from streamgauge.target import Target
-from streamgauge.wire import tee
+from streamgauge.wire import recorder, tee
 from streamgauge.wire.exchange import Credential, Ending, Exchange
 from streamgauge.wire.recorder import Limits, Outgoing, Recorder
 
 KEY = "sk-5ecret-0123456789"
 BODY = b'{"stream": true}'
-QUICK = Limits(connect=10, idle=10, total=20)
+QUICK = Limits(connect=30, idle=30, total=60)
 CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -137,7 +138,8 @@ def note_reads(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
 
 def test_refused() -> None:
     """A port where nothing listens is `refused`, in the system's own words."""
-    found = ask(f"http://127.0.0.1:{dead_port()}")
+    with dead_port() as port:
+        found = ask(f"http://127.0.0.1:{port}")
     assert (found.ending, found.wire, found.reads) == (Ending.REFUSED, b"", ())
     assert "refused" in found.detail.lower()
 
@@ -154,17 +156,27 @@ def test_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not known" in found.detail
 
 
-def test_idle_timeout() -> None:
+def test_idle_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence before and after the head is `timeout-idle`; what had arrived is kept."""
-    limits = Limits(idle=1, total=20)
-    assert asked(HOLD, limits=limits).ending is Ending.TIMEOUT_IDLE
-    found = asked(CHUNKED_HEAD, b"2\r\n{}\r\n", HOLD, limits=limits)
+    assert asked(HOLD, limits=Limits(idle=0.1)).ending is Ending.TIMEOUT_IDLE
+    lose_patience(monkeypatch)
+    found = asked(CHUNKED_HEAD + b"2\r\n{}\r\n", HOLD, limits=Limits(idle=20))
     assert (found.ending, found.status, found.response.complete) == (Ending.TIMEOUT_IDLE, 200, False)
+    assert found.response.body == b"{}"
 
 
-def test_total_timeout() -> None:
-    """An answer that never ends is cut at the total limit."""
-    found = asked(CHUNKED_HEAD, b"2\r\n{}\r\n", HOLD, limits=Limits(idle=20, total=1))
+def test_total_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that never ends is cut at the total limit: as soon as its first part is there, the loop's clock is beyond it."""
+    real, ahead = tee.Read, 0.0
+
+    def late(time: float, size: int) -> Any:
+        nonlocal ahead
+        ahead = 3600
+        return real(time, size)
+
+    monkeypatch.setattr(tee, "Read", late)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda _: time.monotonic() + ahead)
+    found = asked(CHUNKED_HEAD + b"2\r\n{}\r\n", HOLD, limits=Limits(idle=600, total=3600))
     assert (found.ending, found.response.body) == (Ending.TIMEOUT_TOTAL, b"{}")
 
 
@@ -326,10 +338,9 @@ def test_content_codings_stay(coding: str) -> None:
 
 def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """The target is asked itself, whatever proxy the environment names."""
-    dead = f"http://127.0.0.1:{dead_port()}"
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(name, dead)
-        monkeypatch.setenv(name.lower(), dead)
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+        monkeypatch.setenv(name.lower(), "http://127.0.0.1:1")
     assert asked(*answer(200)).status == 200
 
 
@@ -386,11 +397,21 @@ def test_reads_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.time for each in found.stream.events] == times[1:3]
 
 
-def test_started_is_the_wall_clock() -> None:
-    """The start is UTC, in ISO 8601, between before and after."""
-    before = datetime.now(UTC) - timedelta(milliseconds=1)
-    found = asked(*answer(200))
-    assert before <= datetime.fromisoformat(found.started) <= datetime.now(UTC)
+def wall_clock(monkeypatch: pytest.MonkeyPatch, moment: datetime) -> None:
+    """Stop the recorder's wall clock at that moment."""
+
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return moment.astimezone(tz)
+
+    monkeypatch.setattr(recorder, "datetime", Stopped)
+
+
+def test_started_is_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start is UTC, in ISO 8601, to the millisecond."""
+    wall_clock(monkeypatch, datetime(2026, 3, 1, 1, 2, 3, 456_789, tzinfo=timezone(timedelta(hours=2))))
+    assert asked(*answer(200)).started == "2026-02-28T23:02:03.456Z"
 
 
 # -- rate limits -------------------------------------------------------------------------------------------------------
@@ -409,14 +430,15 @@ def test_retry_after_is_obeyed() -> None:
     assert heard[0].id != heard[1].id
 
 
-def test_retry_after_as_a_date_is_obeyed() -> None:
+def test_retry_after_as_a_date_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A date is waited for as well."""
-    moment = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
-    with scripted(
-        answer(503, b"{}", f"Retry-After: {email.utils.format_datetime(moment, usegmt=True)}"), answer(200)
-    ) as server:
+    moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    wall_clock(monkeypatch, moment - timedelta(seconds=0.3))
+    date = email.utils.format_datetime(moment, usegmt=True)
+    with scripted(answer(503, b"{}", f"Retry-After: {date}"), answer(200)) as server:
+        before = time.monotonic()
         assert ask(server.url).status == 200
-        assert datetime.now(UTC) >= moment
+        assert time.monotonic() - before >= 0.3
 
 
 def test_waiting_is_bounded() -> None:

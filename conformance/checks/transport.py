@@ -1,5 +1,6 @@
 """`http.*`: the message that carries the answer."""
 
+import math
 from collections.abc import Iterator
 
 from streamgauge.conformance.check import CLIENTS, Case, Departure, check
@@ -291,12 +292,26 @@ def _longest_wait(case: Case) -> float | None:
     return max(ones, default=None)
 
 
+@once
+def _quickest_pace(case: Case) -> float:
+    """Seconds for each event, waiting included, of the stream of many events that was quickest; infinite without any."""
+    streams = (_token_times(other) for other in case.others if other.is_stream and Evidence.TIMES in other.holds)
+    return min((times[-1] / len(times) for times in streams if len(times) >= _FEWEST_EVENTS), default=math.inf)
+
+
 def _shows_pace(case: Case) -> bool:
-    """A stream of many events that took clearly longer than every answer of one token."""
+    """
+    A stream of many events that took clearly longer than every answer of one token.
+
+    Where as many events would have come sooner at the pace of another stream, it was waiting that took the time: in a queue,
+    or for a client or server that stood still for a moment. Who buffers holds back every stream.
+    """
     if not (streamed(case) and stream_ending(case.exchange) in (StreamEnding.DONE, StreamEnding.EOF)):
         return False
     times, wait = _token_times(case.exchange), _longest_wait(case)
-    return len(times) >= _FEWEST_EVENTS and wait is not None and times[-1] - wait >= _GENERATING_S
+    if len(times) < _FEWEST_EVENTS or wait is None:
+        return False
+    return min(times[-1], len(times) * _quickest_pace(case)) - wait >= _GENERATING_S
 
 
 @check(

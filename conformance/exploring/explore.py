@@ -151,7 +151,7 @@ class Exploring:
 
         def sender(exploration: Exploration) -> Callable[[Body], Exchange]:
             def send(body: Body) -> Exchange:
-                return self._wait_for(recorder.send(_outgoing(target, operation, exploration, body)), loop)
+                return self._wait_for(self._send(recorder, _outgoing(target, operation, exploration, body)), loop)
 
             return send
 
@@ -168,11 +168,14 @@ class Exploring:
             for each in found
         ]
 
+    async def _send(self, recorder: Recorder, outgoing: Outgoing) -> Exchange:
+        """Send, unless the run is interrupted; asked in the loop's thread, so that nothing comes in between."""
+        if self._stopped:
+            raise Enough("interrupted")
+        return await recorder.send(outgoing)
+
     def _wait_for(self, sending: Coroutine[Any, Any, Exchange], loop: asyncio.AbstractEventLoop) -> Exchange:
         """Wait in an exploration's thread for what the loop's thread does."""
-        if self._stopped:
-            sending.close()
-            raise Enough("interrupted")
         try:
             return asyncio.run_coroutine_threadsafe(sending, loop).result()
         except BaseException:

@@ -68,21 +68,27 @@ def llama_with_key(
 
 @contextmanager
 def _server(python: Path, model: Path, folder: Path, *keys: str) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = folder / "server.log"
-    with log.open("wb") as output:
+    with _port() as port, (folder / "server.log").open("wb") as output:
         process = subprocess.Popen(
             [python, HERE / "llama_server.py", model, str(port), *keys], stdout=output, stderr=output
         )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait_until_it_answers(url, process, log)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+        url = f"http://127.0.0.1:{port}"
+        try:
+            _wait_until_it_answers(url, process, folder / "server.log")
+            yield url
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+@contextmanager
+def _port() -> Iterator[int]:
+    """A port that is held, so that nobody else is given it: the server binds it beside us, and it alone listens."""
+    with socket.socket() as holder:
+        for shared in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            holder.setsockopt(socket.SOL_SOCKET, shared, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def _wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:

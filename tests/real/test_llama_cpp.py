@@ -7,7 +7,7 @@ Each finding is classed and explained in docs/field-notes.md.
 from pathlib import Path
 
 import pytest
-from commandline import streamgauge
+from commandline import passed, streamgauge
 
 from streamgauge.bundle.reader import Bundle
 from streamgauge.metrics.record import Outcome
@@ -177,7 +177,7 @@ def test_run_fails_shows_bytes_and_passes_with_its_baseline(llama: str, tmp_path
     records = load_records(Bundle(tmp_path / "first"))
 
     assert first.returncode == 1, first.stdout + first.stderr
-    assert second.returncode == 0, second.stdout + second.stderr
+    assert passed(second, tmp_path / "second"), second.stdout + second.stderr
     for check in ("error.no-5xx", "request.model-missing", "request.model-unknown", "usage.limit", "usage.all-choices"):
         assert check in report
     assert "500 Internal Server Error" in report
