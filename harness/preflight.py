@@ -146,6 +146,8 @@ def _reach_hint(target: Target, exchange: Exchange) -> str:
         hint = _REACH.get(exchange.ending, "The connection was closed without an answer: is a proxy in between?")
     if exchange.ending in (Ending.CLOSED, Ending.RESET) and exchange.request.url.startswith("https:"):
         hint += " Or does it want a client certificate (--client-cert)?" if target.client_cert is None else ""
+    elif exchange.ending in (Ending.CLOSED, Ending.RESET, Ending.MALFORMED_HTTP):
+        hint += " Or does it speak TLS (https:// in place of http://)?"
     if target.proxy is not None and exchange.ending is not Ending.PROXY:
         hint += f" Requests go through the proxy {target.proxy.url}."
     return hint

@@ -270,6 +270,12 @@ def test_https_to_a_plain_server() -> None:
     assert "TLS failed" in checked(caught.value, url).hint
 
 
+def test_plain_http_to_a_tls_server() -> None:
+    """What servers with TLS say to a request without it, a fatal alert (RFC 8446, section 6) or nothing, leads to https."""
+    for said in ([b"\x15\x03\x03\x00\x02\x02\x46", CLOSE], [CLOSE], [RESET]):
+        assert "https://" in refused(endpoint(said, said)).hint
+
+
 def test_wild_answers_are_tamed() -> None:
     """Control sequences and floods from the server do not reach the terminal."""
     body = b"\x1b]0;owned\x07\r\n" * 5000 + "\u202e\u2028".encode()
