@@ -1,11 +1,13 @@
 """The command line and the environment under which `streamgauge load` starts Locust."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import site
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from streamgauge import catalog
@@ -19,7 +21,14 @@ from streamgauge.load.scenario import scenario_of
 from streamgauge.load.standby import without_locust
 from streamgauge.target import Target
 
-__all__ = ["LOCUSTFILE", "PARENT_VARIABLE", "locust_arguments", "locust_environment", "refuse_owned"]
+__all__ = [
+    "LOCUSTFILE",
+    "PARENT_VARIABLE",
+    "locust_arguments",
+    "locust_environment",
+    "port_for_workers",
+    "refuse_owned",
+]
 
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 """The locustfile that ships with streamgauge."""
@@ -97,9 +106,29 @@ def locust_arguments(plan: LoadPlan, directory: Path, scratch: Path) -> list[str
         *(f"{name}={value}" for name, value in options.items() if value is not None and value != ""),
         *(f"{name}={value}" for name, values in repeated.items() for value in values),
         *(["--sg-insecure"] if target.insecure else []),
-        *_master_port(plan.locust_arguments),
         *plan.locust_arguments,
     ]
+
+
+@contextlib.contextmanager
+def port_for_workers(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """
+    The arguments, with a port of its own for the workers that `--processes` forks, so that two runs on one machine do not meet.
+
+    On Linux the port is held while the block runs: nobody gets it by chance before Locust listens there. Both set
+    SO_REUSEADDR, and only one of them listens, which Linux allows (socket(7)).
+    """
+    names = {argument.partition("=")[0] for argument in arguments}
+    if "--processes" not in names or names & {"--master-port", "--master-bind-port"}:
+        yield [*arguments]
+        return
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        if sys.platform != "linux":
+            holder.close()
+        yield [f"--master-port={port}", f"--master-bind-port={port}", "--master-bind-host=127.0.0.1", *arguments]
 
 
 def locust_environment(plan: LoadPlan, environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
@@ -153,14 +182,3 @@ def _profile(plan: LoadPlan, scratch: Path) -> str:
     path.parent.mkdir()
     path.write_text(json.dumps(dataclasses.asdict(profile)), encoding="utf-8")
     return str(path)
-
-
-def _master_port(arguments: tuple[str, ...]) -> list[str]:
-    """A port of its own for the workers that `--processes` forks, so that two runs on one machine do not meet."""
-    names = {argument.partition("=")[0] for argument in arguments}
-    if "--processes" not in names or names & {"--master-port", "--master-bind-port"}:
-        return []
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return [f"--master-port={port}", f"--master-bind-port={port}", "--master-bind-host=127.0.0.1"]

@@ -1,13 +1,12 @@
 """Of each kind of failure the first few answers whole, as exchanges that are judged and looked at like any other."""
 
-import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 from streamgauge.bundle.writer import ExchangeWriter
 from streamgauge.load.client import Sent
-from streamgauge.load.loopclock import now_us
+from streamgauge.load.loopclock import wall_offset_us
 from streamgauge.load.request import LoadRequest
 from streamgauge.metrics.record import NOT_THE_SERVER, Outcome
 from streamgauge.target import Target
@@ -73,7 +72,7 @@ class Examples:
         reads = tuple(Read((when - record.dispatched) / 1e6, len(data)) for when, _, data in sent.reads or ())
         ending = _ENDINGS.get(record.outcome) or _ending(raw, reads)
         wire, spans = hide.wire(raw)
-        started = time.time() - (now_us() - record.dispatched) / 1e6
+        started = (record.dispatched + wall_offset_us()) / 1e6
         headers = target.request_headers(target.credential)
         return Exchange(
             id=f"{self._process}-{record.id}",

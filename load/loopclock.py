@@ -8,7 +8,7 @@ from typing import Any
 
 import gevent
 
-__all__ = ["READ", "WRITE", "LoopClock", "loop_clock", "make_room", "now_us"]
+__all__ = ["READ", "WRITE", "LoopClock", "loop_clock", "make_room", "now_us", "wall_offset_us"]
 
 READ, WRITE = 1, 2
 """What a watcher of gevent's loops looks for: libev's EV_READ and EV_WRITE."""
@@ -29,10 +29,27 @@ _ROOM = 1024
 
 _ROOM_S = 0.005
 
+_READINGS = 10
+"""So often the wall clock is read between two looks at the monotonic one, to know how far they are apart."""
+
 
 def now_us() -> int:
     """Microseconds on this process's monotonic clock."""
     return time.monotonic_ns() // 1000
+
+
+def wall_offset_us() -> int:
+    """
+    By how many microseconds the wall clock (since 1970) is ahead of this process's monotonic clock.
+
+    Nobody reads two clocks at once, and a process may have to wait for a core in between. So they are read several times, and
+    the reading that took the least time counts.
+    """
+    readings = []
+    for _ in range(_READINGS):
+        before, wall, after = time.monotonic_ns(), time.time(), time.monotonic_ns()
+        readings.append((after - before, round(wall * 1_000_000) - (before + after) // 2000))
+    return min(readings)[1]
 
 
 class LoopClock:

@@ -1,12 +1,12 @@
 """The record file of one process."""
 
 import json
-import time
 from pathlib import Path
 
 import orjson
 
 from streamgauge.bundle.layout import RECORDS
+from streamgauge.load.loopclock import now_us, wall_offset_us
 from streamgauge.metrics.record import Record
 from streamgauge.redaction import Redactor
 
@@ -34,9 +34,8 @@ class RecordFile:
         directory.mkdir(parents=True, exist_ok=True)
         self._redactor = redactor
         self._file = (directory / RECORDS.format(process)).open("ab", buffering=0)
-        before = time.monotonic_ns()
-        wall = time.time()
-        monotonic_us = (before + time.monotonic_ns()) // 2000
+        monotonic_us = now_us()
+        wall = (monotonic_us + wall_offset_us()) / 1_000_000
         self._file.write(_line({"anchor": {"monotonic_us": monotonic_us, "wall": wall}}))
 
     def write(self, record: Record) -> None:

@@ -15,7 +15,7 @@ from streamgauge.bundle.layout import LOAD
 from streamgauge.bundle.writer import write_whole
 from streamgauge.errors import UsageError
 from streamgauge.load.child import Child
-from streamgauge.load.command import locust_arguments, locust_environment, refuse_owned
+from streamgauge.load.command import locust_arguments, locust_environment, port_for_workers, refuse_owned
 from streamgauge.load.outcome import LoadOutcome, conclude
 from streamgauge.load.plan import AUTO, LoadPlan
 from streamgauge.load.scraping import scraping
@@ -72,10 +72,10 @@ def run_load(
         with tempfile.TemporaryDirectory(prefix="streamgauge-load-") as folder, _signals() as asked:
             scratch = Path(folder)
             tally = Tally(directory, plan, scratch / MARKS)
-            arguments = locust_arguments(plan, directory, scratch)
+            own = locust_arguments(plan, directory, scratch)
             environment = locust_environment(plan, os.environ, scratch)
             scraped = scraping(plan.metrics_page, plan.target, directory, optional=plan.metrics_url == AUTO)
-            with scraped, standby or standing_by() as child:
+            with port_for_workers(own) as arguments, scraped, standby or standing_by() as child:
                 child.tell(order(arguments, environment, scratch), log=directory / LOG, redactor=redactor)
                 code = _follow(child, plan, tally, asked, on_progress)
             tally.poll()

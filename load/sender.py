@@ -23,7 +23,7 @@ from streamgauge.load.client import Sent, StreamClient
 from streamgauge.load.counts import Counts
 from streamgauge.load.dispatch import Arrival, Dispatcher, Share
 from streamgauge.load.examples import Examples
-from streamgauge.load.loopclock import make_room, now_us
+from streamgauge.load.loopclock import make_room, now_us, wall_offset_us
 from streamgauge.load.pacer import running as pacer_running
 from streamgauge.load.plan import LoadPlan
 from streamgauge.load.recording import RecordFile
@@ -124,7 +124,7 @@ class Sender:
     @property
     def stopped_at(self) -> float | None:
         """When it began to send nothing new, seconds since 1970."""
-        return time.time() - (now_us() - self._stopped_us) / 1_000_000 if self.stopped.is_set() else None
+        return (self._stopped_us + wall_offset_us()) / 1_000_000 if self.stopped.is_set() else None
 
     @property
     def running(self) -> int:
@@ -147,7 +147,7 @@ class Sender:
 
     def begin(self, epoch: float) -> None:
         """The schedule begins at this moment (seconds since 1970)."""
-        self._begin_at(now_us() + round((epoch - time.time()) * 1_000_000))
+        self._begin_at(round(epoch * 1_000_000) - wall_offset_us())
 
     def stop(self) -> None:
         """Send nothing new from now on; :attr:`over` is set when the rest has ended."""

@@ -18,7 +18,7 @@ __all__ = [
     "chunked",
     "data",
     "endpoint",
-    "free_port",
+    "held_port",
     "json_answer",
     "stream",
     "whole",
@@ -46,6 +46,13 @@ def endpoint(*answers: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Se
     served = Served(f"{'https' if tls else 'http'}://127.0.0.1:{port}")
     open_sockets: list[socket.socket] = []
     threads: list[threading.Thread] = []
+    lock = threading.Lock()
+
+    def note(head: str, body: bytes) -> Answer:
+        with lock:  # or two requests at once could both be taken for the later one
+            served.heads.append(head)
+            served.bodies.append(json.loads(body))
+            return answers[min(len(served.bodies), len(answers)) - 1]
 
     def talk(connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:
@@ -57,9 +64,7 @@ def endpoint(*answers: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Se
                     if head.startswith("GET "):  # a page of counters, which this server has not
                         connection.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
                         continue
-                    served.heads.append(head)
-                    served.bodies.append(json.loads(body))
-                    answers[min(len(served.bodies), len(answers)) - 1](connection)
+                    note(head, body)(connection)
 
     def accept() -> None:
         with contextlib.suppress(OSError):
@@ -89,6 +94,7 @@ def endpoint(*answers: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Se
 
 
 def _read_request(connection: socket.socket) -> tuple[str, bytes] | None:
+    """The next request's head and body; None where the client has left, before or inside it."""
     wire = b""
     while b"\r\n\r\n" not in wire:
         received = connection.recv(65536)
@@ -99,16 +105,24 @@ def _read_request(connection: socket.socket) -> tuple[str, bytes] | None:
     lines = head.lower().split(b"\r\n")
     length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
     while len(body) < length:
-        body += connection.recv(65536)
+        received = connection.recv(65536)
+        if not received:
+            return None
+        body += received
     return head.decode("latin-1"), body
 
 
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def held_port() -> Iterator[int]:
+    """
+    A port on loopback on which nothing listens, and which nobody gets by chance while the block runs.
+
+    Who is told of it may listen there all the same, if by SO_REUSEADDR, as ZeroMQ and gevent do: this one only holds it.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def data(payload: Any) -> bytes:

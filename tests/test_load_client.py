@@ -8,7 +8,7 @@ import threading
 
 import gevent
 import pytest
-from load_client import CHAT, FINISH, RIGHT, ROLE, WORD, ask, hangs_up, resets, says
+from load_client import CHAT, FINISH, RIGHT, ROLE, WAIT_S, WORD, ask, hangs_up, note_reads, resets, says
 from load_endpoint import (
     DONE,
     STREAM_HEAD,
@@ -22,10 +22,15 @@ from load_endpoint import (
 
 from streamgauge.errors import ConfigError
 from streamgauge.load.client import Sent, StreamClient, Timeouts
+from streamgauge.load.loopclock import now_us
 from streamgauge.load.request import LoadRequest
 from streamgauge.metrics.record import Judged, Outcome, Record
 
-SHORT = Timeouts(connect=2, first_token=0.15, idle=0.15, total=5)
+HASTY = {
+    Outcome.TIMEOUT_FIRST_TOKEN: Timeouts(first_token=0.15),
+    Outcome.TIMEOUT_IDLE: Timeouts(idle=0.15),
+}
+"""Only the limit that has to strike is short: on a machine that stands still no other one comes before it."""
 
 
 def stamps(record: Record) -> list[int]:
@@ -80,7 +85,7 @@ CASES: list[tuple[str, Answer, Outcome]] = [
 @pytest.mark.parametrize(("server", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_outcomes(server: Answer, expected: Outcome, judged: Judged) -> None:
     """Whatever a server does becomes an outcome, never an exception, and the stamps are in order."""
-    record = send(server, SHORT, judged=judged)
+    record = send(server, HASTY.get(expected), judged=judged)
     assert record.outcome is expected, record.detail
     assert stamps(record) == sorted(stamps(record))
     assert Record.from_line(record.line()) == record
@@ -96,7 +101,7 @@ def test_outcomes(server: Answer, expected: Outcome, judged: Judged) -> None:
 )
 def test_whole_answers(server: Answer, expected: Outcome) -> None:
     """A whole answer has tokens by usage and no token times, so that TTFT has no value."""
-    record = send(server, SHORT, streamed=False)
+    record = send(server, HASTY.get(expected), streamed=False)
     assert record.outcome is expected
     assert record.token_times == []
     assert record.tokens == (2 if expected is Outcome.OK else 0)
@@ -104,13 +109,13 @@ def test_whole_answers(server: Answer, expected: Outcome) -> None:
 
 def test_a_whole_answer_may_be_silent_for_longer_than_idle() -> None:
     """Before a whole answer begins only the total limit counts: it shows nothing while it is generated."""
-    release = threading.Event()
+    never = threading.Event()
 
     def late(connection: socket.socket) -> None:
-        release.wait(0.4)
+        never.wait(0.2)
         connection.sendall(json_answer(whole()))
 
-    assert send(late, SHORT, streamed=False).outcome is Outcome.OK
+    assert send(late, Timeouts(idle=0.1), streamed=False).outcome is Outcome.OK
 
 
 def test_the_total_limit_strikes_a_stream_that_never_ends() -> None:
@@ -124,25 +129,30 @@ def test_the_total_limit_strikes_a_stream_that_never_ends() -> None:
 
     record = send(endless, Timeouts(total=0.3))
     assert record.outcome is Outcome.TIMEOUT_TOTAL
-    assert len(record.token_times) > 3
+    assert record.closed - record.dispatched >= 300_000
 
 
-def test_bytes_are_stamped_when_they_come() -> None:
-    """Tokens that a server sends apart from each other are seen apart from each other."""
+def test_bytes_are_stamped_when_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event's stamp lies between the moment when a server sent it and that when it heard that it was read."""
+    taken = note_reads(monkeypatch)
+    sent: list[tuple[int, int]] = []
 
     def slow(connection: socket.socket) -> None:
-        pause = threading.Event()
-        connection.sendall(STREAM_HEAD)
+        head = STREAM_HEAD
         for event in (ROLE, WORD, WORD):
-            connection.sendall(chunked(event, end=False))
-            pause.wait(0.1)
+            taken.clear()
+            before = now_us()
+            connection.sendall(head + chunked(event, end=False))
+            assert taken.wait(WAIT_S)
+            sent.append((before, now_us()))
+            head = b""
         connection.sendall(chunked(FINISH, DONE))
 
     record = send(slow)
     assert record.outcome is Outcome.OK
-    assert all(60_000 < gap < 400_000 for gap in record.gaps_us)
     assert record.first_event is not None
-    assert record.token_times[0] - record.first_event > 60_000
+    seen = [record.first_event, *record.token_times]
+    assert [before <= stamp <= after for stamp, (before, after) in zip(seen, sent, strict=True)] == [True] * 3
 
 
 def test_reads_of_one_byte_make_no_difference() -> None:
@@ -167,11 +177,11 @@ def test_reads_of_one_byte_make_no_difference() -> None:
 )
 def test_silence_is_noticed_when_the_idle_limit_is_over(server: Answer, streamed: bool) -> None:
     """Not when the limit is over that applied before something came: that one is far longer."""
-    limits = Timeouts(connect=2, first_token=20, idle=0.2, total=30)
+    limits = Timeouts(first_token=100, idle=0.2, total=100)
     record = send(server, limits, streamed=streamed)
     assert record.outcome is Outcome.TIMEOUT_IDLE
     assert record.first_byte is not None
-    assert 190_000 <= record.closed - record.first_byte < 5_000_000
+    assert 200_000 <= record.closed - record.first_byte < 50_000_000
 
 
 def test_retry_after_is_told() -> None:
@@ -183,16 +193,17 @@ def test_retry_after_is_told() -> None:
         client.close()
 
 
-def test_a_stop_in_flight_leaves_a_record() -> None:
-    """What the end of the run cuts off is handed over as unfinished, then the greenlet ends."""
+def test_a_stop_in_flight_leaves_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the end of the run cuts off is handed over as unfinished, with what had come; then the greenlet ends."""
+    taken = note_reads(monkeypatch)
     sent: list[Sent] = []
     with endpoint(says(stream(ROLE, WORD, end=False))) as served:
         client = StreamClient(served.url, {})
         greenlet = gevent.spawn(client.send, ask(served.url), on_record=sent.append)
-        while not served.bodies:
-            gevent.sleep(0.01)
+        with gevent.Timeout(WAIT_S):
+            while not taken.is_set():
+                gevent.sleep(0.001)
         assert client.running == 1
-        gevent.sleep(0.1)  # the answer is on its way: what has come by the stop is in the record
         greenlet.kill()
     assert isinstance(greenlet.value, gevent.GreenletExit)
     assert [each.record.outcome for each in sent] == [Outcome.UNFINISHED_AT_STOP]

@@ -1,6 +1,7 @@
 """The open loop in one process: every arrival of its share is sent at its time, or left out and said to be."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -20,12 +21,15 @@ ALONE = Share()
 class Noted:
     """A dispatcher, and what it did."""
 
-    def __init__(self, schedule: list[float], share: Share = ALONE, room: int = 10**6) -> None:
+    def __init__(
+        self, schedule: list[float], share: Share = ALONE, room: int = 10**6, busy: Callable[[], None] | None = None
+    ) -> None:
         self.sent: list[tuple[Any, int]] = []
         self.left_out: list[tuple[Any, Outcome]] = []
         self.stopped = Event()
         self.stopped_us = 0
         self._room = room
+        self._busy = busy
         self.start = now_us()
         self.dispatcher = Dispatcher(
             schedule,
@@ -40,6 +44,8 @@ class Noted:
         if len(self.sent) >= self._room:
             return False
         self.sent.append((arrival.request, now_us() - self.start))
+        if self._busy is not None:
+            self._busy()
         return True
 
     def run(self) -> None:
@@ -103,22 +109,21 @@ def test_stopped_between_two_arrivals() -> None:
     while len(noted.sent) < 2:
         gevent.sleep(0.001)
     noted.stop()
-    running.join(5)
+    running.join(30)
     assert running.dead
     assert (len(noted.sent), noted.left_out, noted.dispatcher.due) == (2, [], 2)
 
 
 def test_stopped_while_late() -> None:
     """What had been due and was not sent yet, since this process was busy, is unfinished, and counted as due."""
-    noted = Noted([0.0, 0.005, 0.006, 60.0])
-    running = gevent.spawn(noted.run)
-    while not noted.sent:
-        gevent.sleep(0)
-    until = time.monotonic() + 0.05
-    while time.monotonic() < until:  # busy: nobody else runs
-        pass
-    noted.stop()
-    running.join(5)
+
+    def busy() -> None:  # nobody else runs
+        while now_us() < noted.start + 6_000:
+            pass
+        noted.stop()
+
+    noted = Noted([0.0, 0.005, 0.006, 60.0], busy=busy)
+    noted.run()
     assert [number for number, _ in noted.sent] == [0]
     assert noted.left_out == [(1, Outcome.UNFINISHED_AT_STOP), (2, Outcome.UNFINISHED_AT_STOP)]
     assert noted.dispatcher.due == 3

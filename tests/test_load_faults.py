@@ -11,20 +11,25 @@ import json
 import math
 import queue
 import random
+import re
 import threading
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gevent
 import pytest
 from commandline import streamgauge
 from gevent.pool import Pool
 
 from streamgauge.bundle.reader import read_lines
 from streamgauge.contract.contract import load_contracts
+from streamgauge.load import attempt
 from streamgauge.load.client import Sent, StreamClient, Timeouts
+from streamgauge.load.loopclock import now_us
 from streamgauge.load.request import LoadRequest
 from streamgauge.metrics.record import Outcome, Record
 from streamgauge.reference import DEFAULT_KEY, DEFAULT_MODEL
@@ -39,7 +44,10 @@ SEED = 20261130
 REQUESTS = 240
 TOKENS = 6
 PATIENT = Timeouts(connect=30, first_token=60, idle=60, total=120)
-HASTY = Timeouts(connect=30, first_token=2, idle=2, total=8)
+HASTY = {
+    Outcome.TIMEOUT_FIRST_TOKEN: Timeouts(first_token=0.1),
+    Outcome.TIMEOUT_IDLE: Timeouts(idle=0.1),
+}
 MISS = 1e-3
 """How often a right count may lie outside its bounds; with a fixed seed it does so always or never."""
 
@@ -137,23 +145,39 @@ def served(*faults: str, **settings: Any) -> Iterator[str]:
         thread.join(60)
 
 
-def load(url: str, count: int, *, stream: bool = True, stalls: bool = False, alone: bool = False) -> list[Sent]:
-    """Send requests side by side, each as the load run sends them; what came of them."""
-    headers = {"authorization": f"Bearer {DEFAULT_KEY}", "content-type": "application/json"}
-    client = StreamClient(
-        url, headers | ({"connection": "close"} if alone else {}), timeouts=HASTY if stalls else PATIENT
-    )
+def client_of(url: str, timeouts: Timeouts = PATIENT, **headers: str) -> StreamClient:
+    """A client of the endpoint."""
+    fields = {"authorization": f"Bearer {DEFAULT_KEY}", "content-type": "application/json", **headers}
+    return StreamClient(url, fields, timeouts=timeouts)
+
+
+def ask(url: str, number: int = 0, *, stream: bool = True) -> LoadRequest:
+    """A request to the endpoint."""
     body = {"model": DEFAULT_MODEL, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": TOKENS}
     text = json.dumps(body | ({"stream": True, "stream_options": {"include_usage": True}} if stream else {})).encode()
-    pool, sent = Pool(count if stalls else 16), []
+    return LoadRequest(str(number), "t", CHAT, f"{url}/v1/chat/completions", text, stream, TOKENS)
 
-    def one(number: int) -> None:
-        request = LoadRequest(str(number), "t", CHAT, f"{url}/v1/chat/completions", text, stream, TOKENS)
-        client.send(request, on_record=sent.append)
 
+def load(url: str, count: int, *, stream: bool = True, alone: bool = False) -> list[Sent]:
+    """Send requests side by side, each as the load run sends them; what came of them."""
+    client = client_of(url, **({"connection": "close"} if alone else {}))
+    pool, sent = Pool(16), []
     for number in range(count):
-        pool.spawn(one, number)
+        pool.spawn(client.send, ask(url, number, stream=stream), on_record=sent.append)
     pool.join()
+    client.close()
+    return sent
+
+
+def load_stalled(url: str, count: int, stalled: int, hasty: Timeouts, *, stream: bool) -> list[Sent]:
+    """Send requests all at once; the client's limits stand still until only those are left that stall."""
+    client, sent, begun = client_of(url, hasty), [], now_us()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attempt, "now_us", lambda: now_us() if len(sent) >= count - stalled else begun)
+        pool = Pool(count)
+        for number in range(count):
+            pool.spawn(client.send, ask(url, number, stream=stream), on_record=sent.append)
+        pool.join()
     client.close()
     return sent
 
@@ -192,12 +216,16 @@ def test_a_fault_is_counted(case: Case) -> None:
     """What the endpoint struck has the fault's outcome, all else is ok: by the binomial law, and to the last request."""
     told = f"{case.fault}@{case.probability}"
     count = REQUESTS // 4 if case.stalls else REQUESTS
+    struck = strikes(case.fault, case.probability, count) // case.every
     with served(told) as url:
-        sent = load(url, count, stream=case.stream, stalls=case.stalls, alone=case.alone)
+        if case.stalls:
+            sent = load_stalled(url, count, struck, HASTY[case.outcome], stream=case.stream)
+        else:
+            sent = load(url, count, stream=case.stream, alone=case.alone)
     low, high = bounds(count, case.probability)
     found = counted(sent)
     assert low // case.every <= found[case.outcome] <= high // case.every
-    assert found[case.outcome] == strikes(case.fault, case.probability, count) // case.every
+    assert found[case.outcome] == struck
     assert found == {case.outcome: found[case.outcome], Outcome.OK: count - found[case.outcome]}
     assert all(each.record.closed - each.record.dispatched < 6_000_000 for each in sent)
     assert not any(each.record.replaced for each in sent)
@@ -225,10 +253,26 @@ def test_retry_after_is_handed_on() -> None:
 
 def test_a_full_queue_is_counted() -> None:
     """Where one is answered and one may wait, the others are limited, each of them and no more, with Retry-After."""
-    with served(slots=1, queue=1, ttft_ms=1500) as url:
-        sent = load(url, 8)
-    assert counted(sent) == {Outcome.OK: 2, Outcome.RATE_LIMITED: 6}
-    assert {each.retry_after for each in sent if each.record.outcome is Outcome.RATE_LIMITED} == {1.0}
+    with served(slots=1, queue=1, ttft_ms=60_000) as url:
+        client, first = client_of(url), []
+        busy = [gevent.spawn(client.send, ask(url), on_record=first.append) for _ in range(2)]
+        with gevent.Timeout(60):
+            while (gauge(url, "running"), gauge(url, "waiting")) != (1, 1):
+                gevent.sleep(0.01)
+        sent = load(url, 6)
+        assert (gauge(url, "running"), gauge(url, "waiting")) == (1, 1)
+        gevent.killall(busy)
+        client.close()
+    assert counted(first) == {Outcome.UNFINISHED_AT_STOP: 2}
+    assert counted(sent) == {Outcome.RATE_LIMITED: 6}
+    assert {each.retry_after for each in sent} == {1.0}
+
+
+def gauge(url: str, name: str) -> int:
+    """How many requests the endpoint says are running, or waiting."""
+    with urllib.request.urlopen(f"{url}/metrics") as page:
+        text = page.read().decode()
+    return sum(int(float(value)) for value in re.findall(rf"^vllm:num_requests_{name}\{{.*\}} (\S+)$", text, re.M))
 
 
 MIXED = {

@@ -2,11 +2,14 @@
 
 import json
 import os
+import socket
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 from commandline import streamgauge
 
 from streamgauge.contract.contract import load_contracts
@@ -14,7 +17,7 @@ from streamgauge.errors import ConfigError, UsageError
 from streamgauge.load.abort import AbortRule
 from streamgauge.load.arguments import add_arguments, plan_from
 from streamgauge.load.arrivals import ClosedLoop, OpenLoop, Segment
-from streamgauge.load.command import locust_arguments, locust_environment, refuse_owned
+from streamgauge.load.command import locust_arguments, locust_environment, port_for_workers, refuse_owned
 from streamgauge.load.lengths import Lengths
 from streamgauge.load.mix import MixEntry, parse_mix
 from streamgauge.load.plan import LoadPlan, plan_for
@@ -206,15 +209,26 @@ def test_a_document_of_ones_own_travels_as_a_file(tmp_path: Path) -> None:
     assert arrived.operation.components == plan.operation.components
 
 
-def test_workers_get_a_port_of_their_own(tmp_path: Path) -> None:
-    """Two runs on one machine do not meet at Locust's one default port, unless the user names a port."""
-    whom = target()
-    ports = []
-    for extra in (("--processes", "2"), ("--processes=2",), ("--processes=2", "--master-port=5")):
-        plan = plan_for([whom], locust_arguments=extra)
-        ports.append([item for item in locust_arguments(plan, tmp_path, tmp_path) if item.startswith("--master-port=")])
-    assert [len(found) for found in ports] == [1, 1, 1]
-    assert ports[2] == ["--master-port=5"]
+@pytest.mark.parametrize("arguments", [("--processes", "2"), ("--processes=2",)])
+def test_workers_get_a_port_of_their_own(arguments: tuple[str, ...]) -> None:
+    """Two runs on one machine do not meet at Locust's one default port; Locust alone may listen on it meanwhile."""
+    with port_for_workers(arguments) as first, port_for_workers(arguments) as second:
+        ports = [int(found[0].removeprefix("--master-port=")) for found in (first, second)]
+        for port, found in zip(ports, (first, second), strict=True):
+            assert found[1:] == [f"--master-bind-port={port}", "--master-bind-host=127.0.0.1", *arguments]
+            if sys.platform == "linux":
+                with socket.socket() as chance, pytest.raises(OSError, match="in use"):
+                    chance.bind(("127.0.0.1", port))
+            with zmq.Context() as context, context.socket(zmq.ROUTER) as master:
+                master.bind(f"tcp://127.0.0.1:{port}")
+        assert ports[0] != ports[1]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--tags", "a"), ("--processes=2", "--master-port=5")])
+def test_no_port_where_none_is_wanted(arguments: tuple[str, ...]) -> None:
+    """Without workers there is no port, and the user may name one."""
+    with port_for_workers(arguments) as found:
+        assert found == [*arguments]
 
 
 def options(*given: str, **changes: Any) -> Namespace:

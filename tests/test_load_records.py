@@ -152,12 +152,14 @@ def test_tally_follows_growing_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ago", "asked"), [(1, 15), (2, 20), (7, 30), (11, 0)])
-def test_what_rate_is_asked(tmp_path: Path, ago: float, asked: float) -> None:
+def test_what_rate_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ago: float, asked: float) -> None:
     """The live view says what the schedule asks for just now, along a ramp too."""
-    Marks(tmp_path / "marks.jsonl").note("start", time.time() - ago)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    Marks(tmp_path / "marks.jsonl").note("start", now - ago)
     tally = Tally(tmp_path, plan(OPEN), tmp_path / "marks.jsonl")
     tally.poll()
-    assert tally.progress(stopping=False).asked_per_s == pytest.approx(asked, abs=1)
+    assert tally.progress(stopping=False).asked_per_s == pytest.approx(asked)
 
 
 def span(*users: list[float]) -> Span:

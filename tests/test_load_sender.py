@@ -8,7 +8,7 @@ from typing import Any
 
 import gevent
 import pytest
-from load_endpoint import DONE, chunk, endpoint, free_port, json_answer, stream
+from load_endpoint import DONE, chunk, endpoint, json_answer, stream
 
 from streamgauge.bundle.layout import META
 from streamgauge.bundle.reader import Bundle, read_lines
@@ -26,7 +26,9 @@ from streamgauge.wire.exchange import Ending
 
 KEY = "a-key-of-these-tests-0123"
 RIGHT = stream(chunk({"role": "assistant", "content": ""}), chunk({"content": "Hi"}), chunk({}, finish="stop"), DONE)
-OPEN = OpenLoop((Segment(0.5, 80, 80),), "constant")
+OPEN = OpenLoop((Segment(0.1, 400, 400),), "constant")
+NOBODY = "http://127.0.0.1:1"
+"""Nothing is sent there."""
 
 
 class Noted:
@@ -73,14 +75,14 @@ def says(wire: bytes) -> Any:
 def test_warm_up_by_schedule(tmp_path: Path) -> None:
     """What was to be sent within the warm-up belongs to it, however late it was sent."""
     with endpoint(says(RIGHT)) as served:
-        noted = Noted(served.url, tmp_path, OPEN, warm_up_s=0.25)
+        noted = Noted(served.url, tmp_path, OPEN, warm_up_s=0.05)
         lines = noted.run()
     assert [line["id"] for line in sorted(lines, key=lambda line: line["scheduled"])] == [
         str(n) for n in range(len(lines))
     ]
     schedule = noted.sender.plan.arrivals
     assert len(lines) == len(schedule) == noted.sender.due == len(noted.told)
-    assert all(line.get("warm_up", False) == (schedule[int(line["id"])] < 0.25) for line in lines)
+    assert all(line.get("warm_up", False) == (schedule[int(line["id"])] < 0.05) for line in lines)
     assert {line["warm_up"] for line in lines} == {True, False}
 
 
@@ -99,7 +101,7 @@ def test_stopped_before_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """It is over at once, nothing has been due, and who waits for a request gets none: on a machine that stands still, too."""
     moments = count(time.time(), 0.25)
     monkeypatch.setattr(time, "time", lambda: next(moments))
-    noted = Noted(f"http://127.0.0.1:{free_port()}", tmp_path, OPEN)
+    noted = Noted(NOBODY, tmp_path, OPEN)
     asked = gevent.spawn(noted.sender.next_request, "0-0-0")
     noted.sender.stop()
     assert noted.sender.over.wait(10)
@@ -108,7 +110,7 @@ def test_stopped_before_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_share_of_nothing(tmp_path: Path) -> None:
     """A process whose share of the planned requests is none is over at once."""
-    noted = Noted(f"http://127.0.0.1:{free_port()}", tmp_path, ClosedLoop(2), requests=1, duration_s=600.0, share=Share(0, 2))
+    noted = Noted(NOBODY, tmp_path, ClosedLoop(2), requests=1, duration_s=600.0, share=Share(0, 2))
     assert noted.run() == []
 
 
@@ -124,8 +126,9 @@ def test_cut_off(tmp_path: Path) -> None:
 
 def test_given_up_once(tmp_path: Path) -> None:
     """The rule that is met ends the run, and is told once, however many requests fail after it."""
+    long = OpenLoop((Segment(120, 80, 80),), "constant")
     with endpoint(says(json_answer({"error": "no"}, "503 Service Unavailable"))) as served:
-        noted = Noted(served.url, tmp_path, OPEN, abort_on=(AbortRule("consecutive", 5),))
+        noted = Noted(served.url, tmp_path, long, abort_on=(AbortRule("consecutive", 5),))
         lines = noted.run()
     assert 5 <= len(lines) == noted.sender.due < len(noted.sender.plan.arrivals)
     assert (noted.given_up, noted.sender.aborted[:14]) == (1, "consecutive>=5")

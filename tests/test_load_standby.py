@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
+from load_processes import locusts
 
 from streamgauge.load.standby import order, standing_by, without_locust
 from streamgauge.redaction import Redactor
@@ -50,7 +50,7 @@ def test_never_told_it_ends(tmp_path: Path) -> None:
 def test_who_has_no_use_for_it_leaves_nothing_behind() -> None:
     """The end of the block ends it, however far it is, and only once."""
     with standing_by() as child:
-        (process,) = [each for each in psutil.Process().children() if "streamgauge.load.standby" in each.cmdline()]
+        (process,) = locusts(os.getpid())
     assert not process.is_running()
     child.end()
 
