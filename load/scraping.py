@@ -147,7 +147,7 @@ class Scraper:
                 return
             if self._hurry or time.monotonic() >= until:
                 if came and not self._hurry:
-                    self._write_note(f"its counters had not come to rest {self._settle_s:g} s after the run")
+                    self._write_note(f"the counters had not come to rest {self._settle_s:g} s after the run")
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -163,7 +163,7 @@ class Scraper:
         try:
             page = read_page(exchange.response.body.decode("utf-8", "replace"), self._target.model)
         except ValueError as problem:
-            self._write_note(f"its page cannot be read: {one_line(str(problem), 200)}")
+            self._write_note(f"the page cannot be read: {one_line(str(problem), 200)}")
             return False
         self._introduce(page)
         self.last = Sample(round(time.time(), 3), phase, page.values, page.of_model)
@@ -178,11 +178,11 @@ class Scraper:
         families = [self._redactor.text(one_line(name, 200)) for name in page.families[:_MOST_FAMILIES]]
         self._lines.write({"page": {"url": self._url, "server": page.server, "families": families}})
         if not page.server:
-            self._write_note("its page has no counters that we know")
+            self._write_note("the page has no counters that we know")
 
     def _write_note(self, what: str) -> None:
         """Write what is wrong; the same thing once."""
-        note = self._redactor.text(what)
+        note = self._redactor.text(f"{self._url}: {what}")
         if note != self.note:
             self.note = note
             self._lines.write({"time": round(time.time(), 3), "note": note})
@@ -221,7 +221,7 @@ def _is_quiet(before: Sample | None, after: Sample | None) -> bool:
 
 def _failure(exchange: Exchange) -> str:
     if exchange.status == 0 or exchange.ending is not Ending.COMPLETE:
-        return f"its page does not come ({exchange.ending}: {one_line(exchange.detail, 200)})"
+        return f"the page does not come ({exchange.ending}: {one_line(exchange.detail, 200)})"
     what = f"{exchange.status} {one_line(exchange.response.reason, 80)}".strip()
     hint = {401: "does it want a key of its own?", 404: "does the server have such a page?"}.get(exchange.status, "")
-    return f"its page does not come: {what}" + (f"; {hint}" if hint else "")
+    return f"the page does not come: {what}" + (f"; {hint}" if hint else "")
