@@ -190,7 +190,7 @@ def test_edges(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "rule", "line"),
     [
-        ("", "spec.version", None),
+        ("", "spec.unreadable", None),
         ("[1]", "spec.version", None),
         ("a: b: c", "spec.unreadable", 1),
         ("a: 1\nb: 2\na: 3\n", "spec.unreadable", 3),
