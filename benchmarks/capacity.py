@@ -75,7 +75,7 @@ def alone(server: Paced, how: str, seconds: float) -> Measured:
     """Every event in a read of its own: the streams begin spread over one gap."""
     server.reset()
     rounds = max(round(seconds / (TOKENS * GAP_MS / 1000)), 1)
-    pace = {"ttft_ms": GAP_MS, "itl_ms": GAP_MS}
+    pace = {"ttft_ms": GAP_MS, "itl_ms": GAP_MS, "stamped": False}
     seen = see(client_of(how), Work(server.url, ALONE, how, TOKENS, rounds=rounds, pace=pace, spread_ms=GAP_MS))
     if seen.failed:
         raise FailedError(f"{seen.failed} requests failed")

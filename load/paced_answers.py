@@ -46,7 +46,7 @@ class PacedStream:
         model: who answers.
         tokens: how many; one in each event.
         prompt_tokens: for the usage; None where none is asked for.
-        pace: `ttft_ms`, `itl_ms`, and a `name`.
+        pace: `ttft_ms`, `itl_ms`, a `name`, and `stamped`, whether events say when they were sent (they do by default).
         t_recv: when its request had arrived, in nanoseconds.
 
     Attributes:
@@ -72,6 +72,7 @@ class PacedStream:
         self._tokens = tokens
         self._usage = None if prompt_tokens is None else _usage(prompt_tokens, tokens)
         self._name = str(pace.get("name", ""))
+        self._stamped = bool(pace.get("stamped", True))
         self._t_recv = t_recv
         self._first_ns: int = t_recv + round(pace.get("ttft_ms", 0) * 1e6)
         self._gap_ns: int = round(pace.get("itl_ms", 0) * 1e6)
@@ -90,13 +91,13 @@ class PacedStream:
         """The next token and what goes with it, to be sent at once."""
         k = len(self.sent)
         self.sent.append(now)
-        stamp = b',"t_ns":%d' % now
+        stamp, received = (b',"t_ns":%d' % now, b',"t_recv_ns":%d' % self._t_recv) if self._stamped else (b"", b"")
         piece = _TOKENS[self._chat][(self.number + k) % len(_WORDS)]
         if k:
             data = _event(self._head, piece, stamp)
         else:
             role = _event(self._head, _ROLE, stamp) if self._chat else b""
-            first = _event(self._head, piece, b'%b,"t_recv_ns":%d' % (stamp, self._t_recv))
+            first = _event(self._head, piece, stamp + received)
             data = _STREAM_HEAD + role + first
         return data + _tail(self._chat, self._head, self._usage, stamp) if self.over else data
 

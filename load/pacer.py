@@ -7,8 +7,8 @@ A request is answered with as many tokens as it asks for, one in each event. Wit
 20}` in the body of a request for a stream, or by option) token k is due at t_recv + ttft + k itl: absolute times, so that
 lateness never adds up. Every event says when it was sent (`t_ns`), the first token's also when the request had arrived
 (`t_recv_ns`), both in nanoseconds of CLOCK_MONOTONIC, which `time.monotonic_ns` and, on Linux, `time.perf_counter_ns` read
-too. So a client on this machine knows how wrong its own stamps are, however late this server is. Without a pace the whole answer
-is one write.
+too. So a client on this machine knows how wrong its own stamps are, however late this server is. `"stamped": false` in the pace
+leaves both out: then events differ in nothing but their text, as a model's do. Without a pace the whole answer is one write.
 
 `GET /stats` gives counters and the server's own lateness, `GET /dump` what became of each paced stream (`name` is `pace.name`)
 and when the request for each other one had arrived, `POST /reset` forgets both.

@@ -127,6 +127,16 @@ def test_stamps_are_true(url: str) -> None:
     assert kept == [{"name": "this one", "tokens": 8, "blocked": 0, "t_recv": received, "t_w": stamps}]
 
 
+def test_events_without_stamps_differ_in_their_text_alone(url: str) -> None:
+    """As a model's do, so that what a client costs can be measured on them."""
+    with connect(url) as connection:
+        connection.sendall(request(OPERATIONS[0], stream=True, max_tokens=4, pace=PACE | {"stamped": False}))
+        tokens = [event for event in events(answer(connection)) if event["choices"][0]["delta"].get("content")]
+    for event in tokens:
+        event["choices"][0]["delta"]["content"] = ""
+    assert tokens == [tokens[0]] * 4
+
+
 def test_due_events_go_out_in_order() -> None:
     """Of several streams, each event goes before those that are due after it."""
     with running() as url, connect(url) as slow, connect(url) as quick:
