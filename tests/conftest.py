@@ -1,6 +1,7 @@
 """Fixtures that several test files share."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -32,6 +33,16 @@ def _no_steering_environment() -> Iterator[None]:
         for name in [name for name in os.environ if name.startswith(STEERING) or name.upper() in BYSTANDERS]:
             patch.delenv(name)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible() -> Iterator[None]:
+    """What tests start can be interrupted, even if they themselves were started in the background, where Ctrl-C is ignored."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
