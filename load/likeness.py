@@ -14,7 +14,7 @@ _PLAIN = rb'[^"\\\x00-\x09\x0b-\x1f]*'
 _STRINGS = re.compile(_PLAIN + rb'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})' + _PLAIN + rb")*")
 """What JSON strings may say, a line each (RFC 8259, section 7)."""
 
-_SHORT = 24
+_SHORT = 12
 """So many bytes of a needle are enough to find it by: a long one costs more to look for than the bytes that it skips."""
 
 _MOST_USELESS = 5

@@ -273,7 +273,7 @@ def test_what_only_looks_alike() -> None:
     first, second = words("a", "b")
     alike.learn(first[:-2])
     before, behind = first.split(b'a"}')
-    torn = before + b"a" + before[-24:] + b'b"}' + behind
+    torn = before + b"a" + before[-12:] + b'b"}' + behind
     assert alike.run(torn) == (0, 0)
     assert alike.run(first + torn) == alike.run(first + torn + second) == (1, len(first))
     alike = Likeness()
