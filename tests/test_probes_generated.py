@@ -1,13 +1,17 @@
 """Schemathesis' cases as probes: of every kind, valid or not by the contract, affordable, harmless, the same each time."""
 
+import fcntl
 import gzip
 import itertools
 import json
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 from hypothesis.configuration import storage_directory
@@ -286,13 +290,35 @@ def test_a_document_that_schemathesis_cannot_take_is_one_screen() -> None:
     assert "Traceback" not in str(found.value)
 
 
-def test_a_drawing_process_that_is_killed_is_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without memory does that: nobody waits for ever, for this operation or the next."""
-    source = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+@pytest.mark.parametrize("said", ["", '{"valid": [1, '])
+def test_a_drawing_process_that_is_killed_is_one_screen(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without memory does that: nobody waits for ever, for this operation or the next, or reads half a line."""
+    source = f"import os, signal; os.write(1, {said.encode()!r}); os.kill(os.getpid(), signal.SIGKILL)"
     monkeypatch.setattr(drawing, "_source", lambda: source)
-    for drawn in begin(Task("{}", path, "POST") for path in ("/killed", "/too")):
+    for drawn in begin(Task(said, path, "POST") for path in ("/killed", "/too")):
         with pytest.raises(CannotTellError, match="ended with code -9"):
             _ = drawn.valid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks how full a pipe is")
+def test_a_drawing_process_that_is_stopped_for_a_while_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-Z interrupts a write to a full pipe; with PYTHONUNBUFFERED, as in containers, the rest of it used to be lost."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    task = drawing.task_of(_operation("openai-completions"), seed=77)
+    drawn = drawing.begin([task])[0]
+    process = drawn._process._process
+    assert process.stdout is not None
+    size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+    held = bytearray(4)
+    while process.poll() is None and int.from_bytes(held, sys.byteorder) < size:
+        time.sleep(0.01)
+        fcntl.ioctl(process.stdout, termios.FIONREAD, held)
+    writer = psutil.Process(process.pid)
+    writer.suspend()
+    while writer.status() != psutil.STATUS_STOPPED:
+        time.sleep(0.01)
+    writer.resume()
+    assert drawn.covered == drawing_of(_operation("openai-completions")).covered
 
 
 def test_drawn_bodies_are_left_as_they_are() -> None:

@@ -106,10 +106,12 @@ def _main() -> None:
     tasks = [{**task, "document": json.loads(task["document"])} for task in json.load(sys.stdin)]
     gc.set_threshold(50_000)  # nearly all that is made is the result
     # Forked, so that all is imported once.
-    with ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1), mp_context=get_context("fork")) as pool:
+    pool = ProcessPoolExecutor(min(len(tasks), os.cpu_count() or 1), mp_context=get_context("fork"))
+    # A buffer of its own: with PYTHONUNBUFFERED, Python's loses what a full pipe did not take before a signal came (Ctrl-Z).
+    with pool, open(sys.stdout.fileno(), "wb", closefd=False) as output:
         for line in pool.map(_draw, tasks):
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+            output.write(line.encode() + b"\n")
+            output.flush()
 
 
 if __name__ == "__main__":

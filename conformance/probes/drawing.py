@@ -94,9 +94,10 @@ class _Process:
         """What was drawn for a task, as soon as it is there; None when the process has ended without it."""
         assert self._process.stdout
         while len(self._lines) <= number and not self._process.stdout.closed:
-            if line := self._process.stdout.readline():
+            line = self._process.stdout.readline()
+            if line.endswith(b"\n"):  # or it was ended within it
                 self._lines.append(line)
-            if not line or len(self._lines) == self._wanted:
+            if not line.endswith(b"\n") or len(self._lines) == self._wanted:
                 self._end()
         return self._lines[number] if number < len(self._lines) else None
 
