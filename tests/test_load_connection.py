@@ -1,15 +1,13 @@
 """Connections of the client: opened, kept, replaced, encrypted, refused."""
 
 import contextlib
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
-from pathlib import Path
 
 import gevent
 import pytest
+import trustme
 from load_client import RIGHT, WAIT_S, ask, hangs_up, resets, says, send_to, wait_until_none_is_idle
 from load_endpoint import endpoint, held_port
 
@@ -132,27 +130,30 @@ def test_a_client_speaks_to_its_origin_only() -> None:
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that nobody signed but itself, with its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("makes a certificate by the openssl command")
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    make = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    key = path.with_name("key.pem")
-    subprocess.run([*make, *names, "-keyout", str(key), "-out", str(path)], check=True, capture_output=True)
-    path.write_bytes(path.read_bytes() + key.read_bytes())
-    return path
+def authority() -> trustme.CA:
+    """Nobody knows it; it vouches for servers at 127.0.0.1."""
+    return trustme.CA()
 
 
-def test_tls(certificate: Path) -> None:
-    """Certificates are verified by default; with the right one trusted it works, connect time included."""
+def tls_of(authority: trustme.CA) -> ssl.SSLContext:
+    """TLS of such a server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with endpoint(says(RIGHT), tls=context) as served:
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def trust_in(authority: trustme.CA) -> ssl.SSLContext:
+    """TLS of a client that trusts it."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return context
+
+
+def test_tls(authority: trustme.CA) -> None:
+    """Certificates are verified by default; with the right one trusted it works, connect time included."""
+    with endpoint(says(RIGHT), tls=tls_of(authority)) as served:
         refused = send_to(served.url)
-        client = StreamClient(served.url, {}, tls=ssl.create_default_context(cafile=certificate))
+        client = StreamClient(served.url, {}, tls=trust_in(authority))
         accepted = client.send(ask(served.url)).record
         client.close()
     assert refused.outcome is Outcome.TLS
@@ -161,10 +162,8 @@ def test_tls(certificate: Path) -> None:
     assert accepted.connect_us > 0
 
 
-def test_what_nobody_asked_for_ends_a_kept_tls_connection(certificate: Path) -> None:
+def test_what_nobody_asked_for_ends_a_kept_tls_connection(authority: trustme.CA) -> None:
     """Bytes behind an answer would be taken for the beginning of the next one, encrypted or not."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
     said = threading.Event()
 
     def talks_on(connection: socket.socket) -> None:
@@ -172,8 +171,8 @@ def test_what_nobody_asked_for_ends_a_kept_tls_connection(certificate: Path) -> 
         said.wait(WAIT_S)
         connection.sendall(b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n")
 
-    with endpoint(talks_on, says(RIGHT), tls=context) as served:
-        client = StreamClient(served.url, {}, tls=ssl.create_default_context(cafile=certificate))
+    with endpoint(talks_on, says(RIGHT), tls=tls_of(authority)) as served:
+        client = StreamClient(served.url, {}, tls=trust_in(authority))
         first = client.send(ask(served.url)).record
         said.set()
         wait_until_none_is_idle(client)

@@ -1,5 +1,6 @@
 """What the client knows about itself: how late it may have been, and what it says when it was."""
 
+import contextlib
 import itertools
 import json
 import socket
@@ -84,6 +85,17 @@ def samples(path: Path) -> list[dict[str, Any]]:
     return [line["sample"] for text in path.read_text("utf-8").splitlines() if "sample" in (line := json.loads(text))]
 
 
+@contextlib.contextmanager
+def watching(folder: Path) -> Iterator[Path]:
+    """A watch that goes on meanwhile; the file that it writes."""
+    path = folder / "lines"
+    with LineWriter(path) as lines:
+        watch = SelfWatch(lines, running=lambda: 0, dropped=lambda: 0)
+        watch.start()
+        yield path
+        watch.stop()
+
+
 def test_a_blocked_loop_shows_in_the_samples(tmp_path: Path) -> None:
     """Its lag is at least as long as it was blocked, less the timer's period and grain."""
     path = tmp_path / "lines"
@@ -104,30 +116,22 @@ def test_a_blocked_loop_shows_in_the_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize("leap_s", [0, BLOCKED_S])
 def test_the_lag_is_what_goes_beyond_the_period(tmp_path: Path, machine: Machine, leap_s: float) -> None:
     """A loop that is never late has no lag, and one that is has so much."""
-    path = tmp_path / "lines"
-    with LineWriter(path) as lines:
-        watch = SelfWatch(lines, running=lambda: 0, dropped=lambda: 0)
-        watch.start()
+    with watching(tmp_path) as path:
         gevent.sleep(0.02)
         machine.leap(leap_s)
         gevent.sleep(0.02)
-        watch.stop()
     (sample,) = samples(path)
     assert sample["loop_lag_max_us"] == pytest.approx(max(leap_s * 1e6 - 11_000, 0), abs=10_000)
 
 
 def test_a_standstill_shows_beside_work(tmp_path: Path) -> None:
     """A process that is stopped says so however much it computes otherwise."""
-    path = tmp_path / "lines"
-    with LineWriter(path) as lines:
-        watch = SelfWatch(lines, running=lambda: 0, dropped=lambda: 0)
-        watch.start()
+    with watching(tmp_path) as path:
         for step in range(20):
             compute(0.008)
             if step == 10:
                 block()
             gevent.sleep(0.001)
-        watch.stop()
     found = samples(path)
     assert sum(sample["cpu"] * sample["span_s"] for sample in found) > 1.5 * BLOCKED_S
     assert any(still > BLOCKED_S * 1e6 - 20_000 for sample in found for still in sample["standstills_us"])
@@ -136,17 +140,13 @@ def test_a_standstill_shows_beside_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stopped", [True, False])
 def test_to_compute_is_not_to_stand_still(tmp_path: Path, machine: Machine, stopped: bool) -> None:
     """One that computes for as long as another one is stopped is as late, and has not stood still."""
-    path = tmp_path / "lines"
-    with LineWriter(path) as lines:
-        watch = SelfWatch(lines, running=lambda: 0, dropped=lambda: 0)
-        watch.start()
+    with watching(tmp_path) as path:
         gevent.sleep(0.02)
         if stopped:
             machine.leap(BLOCKED_S)
         else:
             compute(BLOCKED_S)
         gevent.sleep(0.02)
-        watch.stop()
     (sample,) = samples(path)
     assert sample["loop_lag_max_us"] > BLOCKED_S * 1e6 - 20_000
     assert [still > BLOCKED_S * 1e6 - 20_000 for still in sample["standstills_us"]] == [True] * stopped
