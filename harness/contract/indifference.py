@@ -1,17 +1,26 @@
 """Whether a schema's verdict can depend on what a text says. Sans-I/O; when in doubt, it can."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from streamgauge.contract.references import pointed_at, tokens_of
 
 __all__ = ["is_indifferent"]
 
-_SAME_PLACE = ("allOf", "anyOf", "oneOf")
-_SAME_PLACE_ALONE = ("not", "if", "then", "else")
-_LISTS = ("prefixItems",)
-_ELEMENTS = ("items", "contains", "unevaluatedItems")
-_ANY_MEMBER = ("additionalProperties", "unevaluatedProperties")
+_Parts = Iterable[tuple[Any, bool]]
+"""Schemas that are applied, and whether to the text."""
+
+_PARTS: dict[str, Callable[[Any, bool, frozenset[str]], _Parts]] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value, is_text, _: ((each, is_text) for each in value)),
+    **dict.fromkeys(("not", "if", "then", "else"), lambda value, is_text, _: [(value, is_text)]),
+    "dependentSchemas": lambda value, is_text, _: ((each, is_text) for each in value.values()),
+    "properties": lambda value, _, names: ((each, name in names) for name, each in value.items()),
+    "patternProperties": lambda value, _, __: ((each, True) for each in value.values()),
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties"), lambda value, _, __: [(value, True)]),
+    "prefixItems": lambda value, _, __: ((each, False) for each in value),
+    **dict.fromkeys(("items", "contains", "unevaluatedItems"), lambda value, _, __: [(value, False)]),
+}
+"""Keyword → the schemas in its value, given whether the keyword is applied to the text, and the names of texts."""
 
 _OF_TEXT = frozenset({"pattern", "minLength", "maxLength"})
 """What asks how a string looks (JSON Schema 2020-12 Validation, 6.3)."""
@@ -26,6 +35,8 @@ _HARMLESS = frozenset(
     }
 )
 """What looks at no string's content, or decides nothing. Formats are never demanded here."""
+
+_KNOWN = _HARMLESS | _PARTS.keys() | {"$ref"}
 
 
 def is_indifferent(root: Mapping[str, Any], names: frozenset[str]) -> bool:
@@ -71,36 +82,10 @@ def _is_trusted(schema: Mapping[str, Any], *, is_text: bool) -> bool:
     return True
 
 
-def _parts(
-    root: Mapping[str, Any], schema: Mapping[str, Any], names: frozenset[str], *, is_text: bool
-) -> Iterator[tuple[Any, bool]]:
+def _parts(root: Mapping[str, Any], schema: Mapping[str, Any], names: frozenset[str], *, is_text: bool) -> _Parts:
     """The schemas that this one applies, and whether to the text."""
     for keyword, value in schema.items():
-        if keyword in _SAME_PLACE:
-            yield from ((each, is_text) for each in value)
-        elif keyword in _SAME_PLACE_ALONE:
-            yield value, is_text
+        if keyword in _PARTS:
+            yield from _PARTS[keyword](value, is_text, names)
         elif keyword == "$ref":
             yield pointed_at(root, tokens_of(value)), is_text
-        elif keyword == "dependentSchemas":
-            yield from ((each, is_text) for each in value.values())
-        elif keyword == "properties":
-            yield from ((each, name in names) for name, each in value.items())
-        elif keyword == "patternProperties":
-            yield from ((each, True) for each in value.values())
-        elif keyword in _ANY_MEMBER:
-            yield value, True
-        elif keyword in _LISTS:
-            yield from ((each, False) for each in value)
-        elif keyword in _ELEMENTS:
-            yield value, False
-
-
-_KNOWN = _HARMLESS | {
-    *_SAME_PLACE,
-    *_SAME_PLACE_ALONE,
-    *_LISTS,
-    *_ELEMENTS,
-    *_ANY_MEMBER,
-    *("$ref", "dependentSchemas", "properties", "patternProperties"),
-}
